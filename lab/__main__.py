@@ -111,6 +111,11 @@ _BENCHMARKS: Lazy = {
         "select_command",
         "Time one decision of a frozen bandit as arms grow, and audit it.",
     ),
+    "years": (
+        "lab.benchmarks.years",
+        "years_command",
+        "Learn, age and forget a log of many days.",
+    ),
 }
 _EXPERIMENTS: Lazy = {
     "bakeoff": (

@@ -13,7 +13,7 @@ class Killed(BaseException):
     """What a process that is killed would not survive."""
 
 
-def publish(store: SnapshotStore, *, kill_at: str = "") -> Snapshot:
+def publish(store: SnapshotStore, *, kill_at: str = "", cut: Cut | None = None) -> Snapshot:
     """Publish a next version; its arrays hold its number."""
     version, parent = store.next_version(), store.current()
 
@@ -25,7 +25,7 @@ def publish(store: SnapshotStore, *, kill_at: str = "") -> Snapshot:
         for part, kind in (("bandit", "bandit"), ("frozen", "frozen bandit")):
             arrays = {"number": np.array([version], dtype=np.int64)}
             write_arrays(draft / part, arrays, {}, kind=kind, format=1)
-        cut = Cut(seq=10 * version, interactions=version)
+        cut = cut or Cut(seq=10 * version, interactions=version)
         return store.publish(
             draft, {"arms": 3}, version=version, parent=parent, cut=cut, reached=reached
         )

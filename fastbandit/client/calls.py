@@ -43,6 +43,7 @@ class Calls:
         baseline: Baseline | ArmId | None = None,
         fallback: Fallback | None = None,
         columns: Sequence[str] = (),
+        subject: str | None = None,
     ) -> Call[Selected]:
         """Choose `k` arms for a context, or all that are eligible where those are fewer.
 
@@ -52,9 +53,10 @@ class Calls:
         `explore` the arms are chosen by expected reward. `propensity` asks how likely the arms
         were. In shadow mode `baseline` is the arm that your own policy takes, best as
         Baseline(arm, propensity). A `fallback` given here goes before that of the client.
-        `columns` names columns of the arms that the answer is to have.
+        `columns` names columns of the arms that the answer is to have. `subject` is whom it is
+        about: `fastbandit forget` removes all that is stored under it.
         """
-        terms = (k, eligible, explore, propensity, self.is_strict, arms, list(columns))
+        terms = (k, eligible, explore, propensity, self.is_strict, arms, list(columns), subject)
         request = shapes.SelectRequest(context, id, baseline, *terms)
         ids = [str(request.id)]
         (selected,) = yield from self._select(request, _read_one, [context], ids, fallback)
@@ -73,9 +75,10 @@ class Calls:
         baselines: Sequence[Baseline | ArmId] | None = None,
         fallback: Fallback | None = None,
         columns: Sequence[str] = (),
+        subject: str | None = None,
     ) -> Call[list[Selected]]:
         """Choose arms for each of some contexts, in one request."""
-        terms = (k, eligible, explore, propensity, self.is_strict, arms, list(columns))
+        terms = (k, eligible, explore, propensity, self.is_strict, arms, list(columns), subject)
         request = shapes.SelectManyRequest(contexts, ids, baselines, *terms)
         own = list(request.ids or ())
         if not own:

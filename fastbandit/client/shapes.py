@@ -83,6 +83,7 @@ class SelectRequest(Struct, omit_defaults=True):
     strict: bool = False
     arms: Sequence[Offered] | None = None
     columns: list[str] = []
+    subject: str | None = None
 
     def __post_init__(self) -> None:
         self.id = uuid4().hex if self.id is None else check_id(self.id)
@@ -102,6 +103,7 @@ class SelectManyRequest(Struct, omit_defaults=True):
     strict: bool = False
     arms: Sequence[Offered] | None = None
     columns: list[str] = []
+    subject: str | None = None
 
     def __post_init__(self) -> None:
         if self.ids is not None and len(self.ids) != len(self.contexts):

@@ -65,7 +65,7 @@ def own_choice(made: DecisionMade) -> DecisionMade:
 def is_plain(made: DecisionMade) -> bool:
     """Return whether a decision was the policy's own choice among all arms."""
     is_own = made.decided_by == "bandit" and made.version > 0 and not made.degraded
-    is_any = made.explored and made.eligible is None
+    is_any = made.explored and made.eligible is None and made.context != []
     return is_own and is_any and not is_uniform(made.seed, made.epsilon)
 
 

@@ -60,7 +60,7 @@ class _Observed:
         self.count += len(fresh)
         arms = self.bandit.policy.arms
         assert isinstance(arms, Catalogue)
-        known = [one for one in fresh if one.context is not None and one.arm in arms.table]
+        known = [one for one in fresh if one.context != [] and one.arm in arms.table]
         if self.snapshot.version == 0:
             self.popular += [(int(arms.table.rows([one.arm])[0]), one.reward) for one in known]
             self.learned += len(known)

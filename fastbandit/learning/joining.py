@@ -35,23 +35,23 @@ class Interaction(NamedTuple):
     """A context, an arm that was chosen for it, its reward, and the event that made that final.
 
     An arm that came with its request is called by its `offer_name`. A decision that was forgotten
-    has no context: it is counted, and nothing is learned of it.
+    has an empty context: it is counted, and nothing is learned of it.
     """
 
     ready: int
     decision: int
     position: int
-    context: Context | None
+    context: Context
     arm: ArmId
     reward: float
 
 
 def known(interactions: Iterable[Interaction]) -> list[Interaction]:
     """Return those that were not forgotten."""
-    return [one for one in interactions if one.context is not None]
+    return [one for one in interactions if one.context != []]
 
 
-def to_numbers(contexts: Sequence[Any], kind: Features) -> NDArray[np.float32]:
+def to_numbers(contexts: Sequence[Context], kind: Features) -> NDArray[np.float32]:
     """Return contexts of a log as numbers; those by name are encoded by the schema of a bandit."""
     if not contexts or isinstance(contexts[0], list):
         return np.array(contexts, dtype=np.float32)
@@ -76,10 +76,9 @@ def to_arrays(
     )
 
 
-def _packed(context: Context | None) -> bytes | str:
-    if isinstance(context, list):
-        return array("d", context).tobytes()
-    return json.encode(context).decode()
+def _packed(context: Context) -> bytes | str:
+    is_named = isinstance(context, dict)
+    return json.encode(context).decode() if is_named else array("d", context).tobytes()
 
 
 @dataclass(slots=True)

@@ -317,7 +317,8 @@ class Learner:
         self._reached("joined")
         self.report("training", fresh=position.fresh)
         started, learn, joiner = time.monotonic(), self._config.learn, position.joiner
-        fresh, version = list(joiner.interactions), self._store.next_version()
+        history, version = TrainingHistory(self._data), self._store.next_version()
+        fresh = history.without_forgotten(joiner.interactions)
         held_out = held_out_of(len(fresh), learn.held_out)
         if not known(fresh[: len(fresh) - held_out]):  # all of it was forgotten
             position.mark, position.due_at = Mark(joiner.seq, None), None
@@ -326,7 +327,6 @@ class Learner:
         arms = (list(position.changes), list(position.offers.values()))
         job = TrainingJob(position.parent, version, fresh, arms[0], held_out, modules, arms[1])
         checkpoints = self._checkpoints_of(job, joiner)
-        history = TrainingHistory(self._data)
         terms: dict[str, Any] = {"reached": self._reached, "history": history}
         candidate = train_candidate(job, train=self._train, checkpoints=checkpoints, **terms)
         self._seconds = round(time.monotonic() - started, 3)

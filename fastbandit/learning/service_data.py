@@ -8,6 +8,7 @@ from pathlib import Path
 
 from fastbandit.files.atomic import mark_of
 from fastbandit.settings.service import Config
+from fastbandit.storage.archive import Archive
 from fastbandit.storage.data_folder import LOG_FILE
 from fastbandit.storage.events import Event, EventLog
 from fastbandit.storage.log_match import check_log
@@ -46,8 +47,16 @@ class ServiceData:
         return self._log
 
     def events(self, *, after: int, until: float = inf, most: float = inf) -> Iterator[Event]:
-        """Read events after one and up to another; no page is read after `most` events."""
-        return iter(()) if self.log is None else read_events(self.log, after, until, most=most)
+        """Read events after one and up to another; no page is read after `most` events.
+
+        Those that left the log are read from its archive.
+        """
+        if self.log is None:
+            return
+        archive = Archive(self.folder / "archive")
+        if after < archive.last:
+            yield from archive.events(after=after, until=until)
+        yield from read_events(self.log, max(after, archive.last), until, most=most)
 
     def pointer(self) -> tuple[int, int] | None:
         """Return what differs whenever a version was published; None before the first."""

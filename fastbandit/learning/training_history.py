@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from fastbandit.arms.catalogue import Catalogue
 from fastbandit.bandit import Bandit
-from fastbandit.learning.joining import Interaction, Joiner, to_arrays
+from fastbandit.learning.joining import Interaction, Joiner, known, to_arrays
 from fastbandit.learning.service_data import ServiceData
 from fastbandit.storage.events import ArmId
 from fastbandit.storage.history_files import HistoryFiles, Keys, Learned
@@ -55,15 +55,18 @@ class TrainingHistory:
         earlier = [before] if before is not None and len(before) else []
         return bandit.with_history(Interactions.stack([*earlier, more])), learned
 
+    def without_forgotten(self, interactions: Sequence[Interaction]) -> list[Interaction]:
+        """Return interactions, those of forgotten decisions without their contexts."""
+        gone = self._files.forgotten()
+        return [one._replace(context=[]) if one.decision in gone else one for one in interactions]
+
     def add(self, before: Cut, cut: Cut, fresh: Learned) -> None:
         """Store what a version that is about to be published learned beyond its parent."""
         self._files.write(before, cut, fresh)
 
     def _taken_from(self, history: Interactions | None, cut: Cut) -> Learned | None:
         """Store what an older version holds of the log; None where the log cannot tell which."""
-        every = [
-            (*key_of(one), one.context is not None) for some in self._joined(cut) for one in some
-        ]
+        every = [(*key_of(one), one.context != []) for some in self._joined(cut) for one in some]
         if history is None or history.rows is None or len(every) != cut.interactions:
             return None
         table = np.array(every, dtype=np.int64)
@@ -77,8 +80,8 @@ class TrainingHistory:
         parts = [_learned(bandit, some, rows) for some in self._joined(cut)]
         kind = bandit.blueprint.context
         learned = Learned.stack([Learned.none(getattr(kind, "dim", 0)), *parts])
-        known = 0 if bandit.in_log is None else bandit.in_log.count
-        missing = {"known": known, "found": len(learned)}
+        before = 0 if bandit.in_log is None else bandit.in_log.count
+        missing = {"learned": before, "found": len(learned)}
         _LOGGER.warning("training data was joined again from the log", extra=missing)
         self._files.replace(cut, learned)
         return learned
@@ -156,7 +159,7 @@ class _Rows:
 
 
 def _learned(bandit: Bandit, interactions: Sequence[Interaction], rows: _Rows) -> Learned:
-    some = [one for one in interactions if one.context is not None]
+    some = known(interactions)
     if not some:
         return Learned.none(getattr(bandit.blueprint.context, "dim", 0))
     contexts, _, rewards = to_arrays(some, bandit.blueprint.context)

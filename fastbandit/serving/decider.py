@@ -177,6 +177,7 @@ class Decider:
             eligible=request.eligible,
             degraded=bool(serving.problems),
             offered=serving.offered or None,
+            subject=request.subject,
             **self._terms,
         )
 

@@ -23,6 +23,7 @@ from fastbandit.storage.snapshot_store import SnapshotStore
 
 _LOGGER = logging.getLogger("fastbandit.serving")
 _LONGEST_PAUSE = 30.0
+_RETAIN_SECONDS = 3600.0
 _LEAST_LAG, _LATE = 30.0, 3.0  # so many seconds, or times learn.seconds, are too late
 
 
@@ -109,6 +110,31 @@ def check_startup(config: Config) -> None:
 def learner_command() -> list[str]:
     """Return the command that runs a learner of this process, with settings in its environment."""
     return [sys.executable, "-m", "fastbandit", "learn", "--parent", str(os.getpid())]
+
+
+async def keep_retaining(config: Config) -> None:
+    """Let old days leave the log, now and every hour, in a process of its own."""
+    command = [sys.executable, "-m", "fastbandit", "retain", "--json"]
+    while True:
+        process = await asyncio.create_subprocess_exec(
+            *command,
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+            env=environment_of(config),
+        )
+        try:
+            said, error = await process.communicate()
+        except asyncio.CancelledError:
+            with suppress(ProcessLookupError):
+                process.terminate()
+            raise
+        if process.returncode:
+            reason = error.decode(errors="replace").strip()[-500:]
+            _LOGGER.error("days could not leave the log", extra={"reason": reason})
+        elif (left := json.decode(said))["days"]:
+            _LOGGER.info("days left the log", extra={"days": left["days"], **left["counts"]})
+        await asyncio.sleep(_RETAIN_SECONDS)
 
 
 def environment_of(config: Config) -> dict[str, str]:

@@ -60,7 +60,8 @@ class SelectRequest(Struct, forbid_unknown_fields=True):
     chosen arm was. In shadow mode `baseline` (`baselines` for many) is the arm that your own
     policy takes. Eligible ids that are not in the catalogue are dropped; `strict` rejects them.
     `arms`, in place of `eligible`, are the ones to choose among, in the catalogue or not.
-    `columns` names columns of the arms that the answer is to have beside them.
+    `columns` names columns of the arms that the answer is to have beside them. `subject` is whom
+    the decision is about: `fastbandit forget` removes all that is stored under it.
     """
 
     context: Context | UnsetType = UNSET
@@ -78,6 +79,7 @@ class SelectRequest(Struct, forbid_unknown_fields=True):
     strict: bool = False
     arms: Annotated[list[OfferedArm], Meta(min_length=1, max_length=MOST_OFFERED)] | None = None
     columns: Annotated[list[str], Meta(max_length=MOST_COLUMNS)] = []
+    subject: DecisionId | None = None
 
 
 class SelectAnswer(Struct):

@@ -22,7 +22,7 @@ from fastbandit.learning.arm_file import first_arms
 from fastbandit.serving.access import Access
 from fastbandit.serving.console.process import FiguresProcess
 from fastbandit.serving.decider import Decider, not_ready
-from fastbandit.serving.learner_process import LearnerProcess
+from fastbandit.serving.learner_process import LearnerProcess, keep_retaining
 from fastbandit.serving.log_client import LogClient
 from fastbandit.serving.log_watch import LogWatch
 from fastbandit.serving.metrics import Metrics
@@ -151,6 +151,8 @@ class Service:
             jobs.append(shadow.shared.keep_following())
         if self.learner.is_wanted:
             jobs.append(self.learner.keep_running())
+        if self.config.log.retain_days:
+            jobs.append(keep_retaining(self.config))
         self._tasks = [asyncio.create_task(job) for job in jobs]
         _LOGGER.info("started", extra={"events": last, "version": self.version})
 

@@ -271,6 +271,10 @@ class LogConfig:
     spool_events: int = entry(
         100000, "decisions stored on this machine while the database is unavailable", FROM_0
     )
+    retain_days: int = entry(0, "days that events stay in the log; 0 for ever", FROM_0)
+    archive: bool = entry(
+        True, "archive what leaves the log, in Parquet: learning goes on with it; else it is lost"
+    )
 
 
 @part("service", name="snapshots")

@@ -10,7 +10,7 @@ from __future__ import annotations
 import errno
 import shutil
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
@@ -23,13 +23,14 @@ from fastbandit.files import atomic
 from fastbandit.files.manifest import BACKUP, MANIFEST, read_manifest, write_json, write_manifest
 from fastbandit.progress import Progress, silent
 from fastbandit.storage.data_folder import LOG_FILE
+from fastbandit.storage.history_files import HistoryFiles
 from fastbandit.storage.log_reader import check_integrity, one_moment_of
 from fastbandit.storage.snapshot_store import DAMAGE_REPORTS, LOG_NAME, SnapshotStore
 from fastbandit.storage.sqlite_files import connect
 
 FORMAT = 1
 KEYS_FILE, DECIDES_FILE = "keys.json", "decides.json"
-SNAPSHOTS = "snapshots"
+SNAPSHOTS, HISTORY, ARCHIVE = "snapshots", "history", "archive"
 _TABLES = ("decisions", "rewards", "changes", "ticks")
 _COUNTS = "SELECT " + ", ".join(f"(SELECT count(*) FROM {table})" for table in _TABLES)
 _PAGES = 2_000
@@ -49,7 +50,9 @@ class Backup:
 
 
 def back_up(data_dir: Path, target: Path, *, progress: Progress = silent) -> Backup:
-    """Copy the log, the current snapshot, its parent, the keys and who decides into a folder."""
+    """Copy the log with its archive, the current snapshot, its parent and its training data, the
+    keys and who decides into a folder.
+    """
     if target.exists():
         raise DataError(
             f"A backup needs a folder of its own: {target} is there already. Name another, for "
@@ -61,6 +64,9 @@ def back_up(data_dir: Path, target: Path, *, progress: Progress = silent) -> Bac
         for name in (KEYS_FILE, DECIDES_FILE):
             if (data_dir / name).exists():
                 _copy(data_dir / name, draft / name)
+        for path in [*HistoryFiles(data_dir / HISTORY).files(), *_files_in(data_dir / ARCHIVE)]:
+            with suppress(FileNotFoundError):  # merged meanwhile: it is made again from the log
+                _copy(path, draft / path.relative_to(data_dir))
         counts = _copy_log(data_dir / LOG_FILE, draft / LOG_FILE, progress)
         progress(90, 100, "Checking")
         check_integrity(draft / LOG_FILE)

@@ -71,8 +71,9 @@ DECISION_COLUMNS = (
     Column("other", "json", _if_any),
     Column("offered", "json", lambda text: None if text is None else _arms(text)),
     Column("made_at", "bigint"),
+    Column("subject", "text"),
 )
-"""The fields of DecisionMade in their order, less the number and the time before the last two."""
+"""The fields of DecisionMade in their order, less number and time, before the last three."""
 _READERS = (*(column.read for column in DECISION_COLUMNS), _same, _same, _same)
 _ELIGIBLE = [column.name for column in DECISION_COLUMNS].index("eligible")
 
@@ -124,7 +125,7 @@ def _to_decision(row: Sequence[Any], lists: dict[str, Any]) -> DecisionMade:
     hash, seq, at = values[-3:]
     if hash is not None:
         values[_ELIGIBLE] = lists[hash]
-    return DecisionMade(*[*values[:-5], seq, at, *values[-5:-3]])
+    return DecisionMade(*[*values[:-6], seq, at, *values[-6:-3]])
 
 
 def to_reward(row: Sequence[Any]) -> RewardCame:
@@ -157,3 +158,34 @@ def to_events(kinds: Sequence[Sequence[Sequence[Any]]], limit: int, find: Find) 
 def readers(find: Find) -> tuple[Callable[[Sequence[Any]], Event], ...]:
     """Return what reads a row of each kind, in the order of `KINDS`."""
     return (lambda row: to_decisions([row], find)[0], *_OTHERS)
+
+
+def _to_archived(row: Sequence[Any]) -> DecisionMade:
+    """Read a decision of an archive, which holds its eligible arms itself."""
+    return _to_decision((*row[:-2], None, *row[-2:]), {})
+
+
+class Archived(NamedTuple):
+    """A kind of events in an archive: its columns with their types, and how a row is read."""
+
+    columns: tuple[tuple[str, str], ...]
+    read: Callable[[Sequence[Any]], Event]
+
+
+_NUMBERED = (("seq", "bigint"), ("at", "bigint"))
+ARCHIVED = {
+    "decisions": Archived(
+        (*((one.name, one.kind) for one in DECISION_COLUMNS), *_NUMBERED), _to_archived
+    ),
+    "rewards": Archived(
+        (
+            ("decision", "text"),
+            ("value", "double precision"),
+            *((name, "text") for name in ("arm", "part", "status")),
+            *_NUMBERED,
+        ),
+        to_reward,
+    ),
+    "ticks": Archived((("outage", "bigint"), *_NUMBERED), to_tick),
+}
+"""The kinds of events that leave a log, by its tables, in the order of what a log is asked."""

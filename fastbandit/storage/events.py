@@ -38,7 +38,8 @@ class DecisionMade(Struct, frozen=True, array_like=True):
     `arms` and `propensities` are those of who decided. `other` is the arm that the other one
     would have taken, where that is known; `scores` are the bandit's in either case. `offered` are
     the arms that came with the request, as they came. `made_at` is its own time, where that is not
-    `at`: it was spooled, and came to the log later.
+    `at`: it was spooled, and came to the log later. `subject` is whom the decision is about; once
+    that one was forgotten it is None, and the context is empty.
     """
 
     id: str
@@ -62,6 +63,7 @@ class DecisionMade(Struct, frozen=True, array_like=True):
     at: int = 0
     offered: list[Arm] | None = None
     made_at: int | None = None
+    subject: str | None = None
 
     @property
     def until(self) -> int:

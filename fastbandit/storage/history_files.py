@@ -129,6 +129,10 @@ class HistoryFiles:
             self._save(index)
         return count
 
+    def forgotten(self) -> set[int]:
+        """Return the decisions of which nothing may be learned any more."""
+        return {*self._index()["gone"]["decisions"]}
+
     def files(self) -> list[Path]:
         """Return the files that make it up now."""
         named = [self.folder / str(entry["file"]) for entry in self._index()["blocks"]]

@@ -24,7 +24,8 @@ from fastbandit.storage.sqlite_sql import DECISION, OUTAGES
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _BATCH = 5_000
 _NEVER = 2**63 - 1
-_RANGE = "seq >= ?1 AND seq < ?2 AND at >= ?3 AND at < ?4"
+_KNOWN = "context <> '[]'"  # or it was forgotten
+_RANGE = f"seq >= ?1 AND seq < ?2 AND at >= ?3 AND at < ?4 AND {_KNOWN}"
 _DECISIONS = f"{DECISION} WHERE {_RANGE} AND seq > ?5 ORDER BY seq LIMIT {_BATCH}"
 _COUNT = f"SELECT count(*) FROM decisions WHERE {_RANGE}"
 _TEXT_IDS = f"""

@@ -76,6 +76,13 @@ STEPS: tuple[str, ...] = (
         ALTER TABLE decisions ADD COLUMN made_at INTEGER;
         ALTER TABLE ticks ADD COLUMN outage INTEGER NOT NULL DEFAULT 0;
         CREATE INDEX outages ON ticks (seq, outage) WHERE outage > 0;
+        CREATE INDEX listing_decisions ON decisions (eligible_hash)
+            WHERE eligible_hash IS NOT NULL;
+    """,
+    """
+        -- whom decisions are about
+        ALTER TABLE decisions ADD COLUMN subject TEXT;
+        CREATE INDEX decisions_of_subjects ON decisions (subject) WHERE subject IS NOT NULL;
     """,
 )
 """What each version added to the one before; the first version is 1."""
@@ -89,16 +96,18 @@ _NO_LISTS = """
     CREATE TEMP VIEW IF NOT EXISTS ticks AS SELECT *, 0 AS outage FROM main.ticks;
     CREATE TEMP VIEW IF NOT EXISTS decisions AS
         SELECT *, NULL AS eligible_hash, NULL AS made_at"""
+_NO_SUBJECT = ", NULL AS subject"
 _AS_TODAY = {
     3: f"""
-    {_NO_ABOUT}{_NO_LISTS}, otherwise AS default_reward, sums AS adds_up, floor AS epsilon,
-        NULL AS offered FROM main.decisions;
+    {_NO_ABOUT}{_NO_LISTS}{_NO_SUBJECT}, otherwise AS default_reward, sums AS adds_up,
+        floor AS epsilon, NULL AS offered FROM main.decisions;
     CREATE TEMP VIEW IF NOT EXISTS changes AS SELECT *, put AS upserted, taken AS discarded
         FROM main.changes;
     """,
-    4: f"{_NO_ABOUT}{_NO_LISTS}, NULL AS offered FROM main.decisions;",
-    5: f"{_NO_ABOUT}{_NO_LISTS} FROM main.decisions;",
-    6: f"{_NO_LISTS} FROM main.decisions;",
+    4: f"{_NO_ABOUT}{_NO_LISTS}{_NO_SUBJECT}, NULL AS offered FROM main.decisions;",
+    5: f"{_NO_ABOUT}{_NO_LISTS}{_NO_SUBJECT} FROM main.decisions;",
+    6: f"{_NO_LISTS}{_NO_SUBJECT} FROM main.decisions;",
+    7: f"CREATE TEMP VIEW IF NOT EXISTS decisions AS SELECT *{_NO_SUBJECT} FROM main.decisions;",
 }
 """By older versions that can be read as they are: views that name columns as today."""
 

@@ -21,7 +21,9 @@ from fastbandit.storage.log_input import text_of
 _NULL = r"\N"
 
 
-def _text(value: str) -> str:
+def _text(value: str | None) -> str:
+    if value is None:
+        return _NULL
     if not value.isprintable() or "\\" in value:
         if "\0" in value:
             raise InputError(

@@ -129,6 +129,11 @@ STEPS: tuple[str, ...] = (
     );
     INSERT INTO identity DEFAULT VALUES;
     """,
+    """
+    -- whom decisions are about
+    ALTER TABLE decisions ADD COLUMN subject text COLLATE "C";
+    CREATE INDEX decisions_of_subjects ON decisions (subject) WHERE subject IS NOT NULL;
+    """,
 )
 """What each version added to the one before; the first version is 1."""
 VERSION = len(STEPS)

@@ -189,10 +189,12 @@ class SqliteLog:
         connection = connect(self._path, is_reader=self._is_reader)
         try:
             connection.set_busy_timeout(5_000)
-            version_of(connection, self._path)  # raises where it cannot be used
+            is_new = not version_of(connection, self._path)  # raises where it cannot be used
             if self._is_reader:
                 open_for_reading(connection, self._path)
             else:
+                if is_new:  # pages of days that left go back to the disk
+                    connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
                 _make_durable(connection, self._path)
                 for pragma in self._pragmas:
                     connection.execute(f"PRAGMA {pragma}")
@@ -267,6 +269,7 @@ def _make_durable(connection: apsw.Connection, path: Path) -> None:
             f"has the mode {mode!r}. Name a data folder on a local disk."
         )
     connection.execute("PRAGMA synchronous = FULL")
+    connection.execute("PRAGMA secure_delete = FAST")  # no page keeps what moved to another
     connection.execute("PRAGMA fullfsync = ON")  # macOS keeps what fsync wrote in the drive's cache
 
 

@@ -10,13 +10,13 @@ INSERT_DECISIONS = """
 INSERT INTO decisions (
     seq, at, id, context, arms, scores, seed, version, catalogue, until, default_reward, adds_up,
     explored, epsilon, propensities, eligible, degraded, decided_by, other, offered, made_at,
-    eligible_hash
+    subject, eligible_hash
 )
 SELECT value ->> 17, value ->> 18, value ->> 0, value -> 1, value -> 2, value -> 3, value ->> 4,
     value ->> 5, value ->> 6, (value ->> 18) + (value ->> 7), value ->> 8, value ->> 9,
     value ->> 10, value ->> 11, nullif(value -> 12, 'null'), nullif(value -> 13, 'null'),
     value ->> 14, value ->> 15, nullif(value -> 16, 'null'), nullif(value -> 19, 'null'),
-    value ->> 20, ?2 ->> key
+    value ->> 20, value ->> 21, ?2 ->> key
 FROM jsonb_each(?1) WHERE true
 ON CONFLICT (id) DO NOTHING
 """
@@ -87,11 +87,19 @@ SELECT coalesce(max(seq), 0), coalesce(max(at), 0) FROM (
     UNION ALL SELECT * FROM (SELECT seq, at FROM ticks ORDER BY seq DESC LIMIT 1)
 )
 """
-DECISION = """
-SELECT id, context, arms, scores, seed, version, catalogue, until - at, default_reward, adds_up,
-    explored, epsilon, propensities, eligible, degraded, decided_by, other, offered, made_at,
-    eligible_hash, seq, at
+_BEFORE = """id, context, arms, scores, seed, version, catalogue, until - at, default_reward,
+    adds_up, explored, epsilon, propensities"""
+_AFTER = "degraded, decided_by, other, offered, made_at, subject"
+DECISION = f"SELECT {_BEFORE}, eligible, {_AFTER}, eligible_hash, seq, at FROM decisions"
+ARCHIVED_DECISION = f"""
+SELECT {_BEFORE},
+    coalesce(eligible, (SELECT content FROM eligible_lists WHERE hash = eligible_hash)),
+    {_AFTER}, seq, at
 FROM decisions
+"""
+UNUSED_LISTS = """
+DELETE FROM eligible_lists
+WHERE NOT EXISTS (SELECT 1 FROM decisions WHERE eligible_hash = eligible_lists.hash)
 """
 REWARD = "SELECT decision, value, arm, part, status, seq, at FROM rewards"
 CHANGE = "SELECT upserted, discarded, seq, at FROM changes"

@@ -151,8 +151,8 @@ def reading_of_log(path: Path) -> Reading:
 def _as_before(event: Any) -> Any:
     """Return the values of an event, less those of fields that came later."""
     if isinstance(event, DecisionMade):
-        assert (event.offered, event.made_at) == (None, None)
-        return to_builtins(event)[:-2]
+        assert (event.offered, event.made_at, event.subject) == (None, None, None)
+        return to_builtins(event)[:-3]
     if isinstance(event, TimePassed):
         assert event.outage == 0
         return to_builtins(event)[:-1]

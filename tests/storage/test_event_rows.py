@@ -21,7 +21,7 @@ from fastbandit.storage.events import Arm, ArmsChanged, DecisionMade, RewardCame
 
 ROW = (
     "a", "[1,0.5]", '["x",7]', "[0.5,0.25]", 9, 3, 1, 1000, -1.0, 1, 0, 0.1, "[0.75,0.25]",
-    '{"price":3}', 0, "baseline", "7", '[["x",{"price":3}]]', None, None, 2, 1001,
+    '{"price":3}', 0, "baseline", "7", '[["x",{"price":3}]]', None, "ann", None, 2, 1001,
 )  # fmt: skip
 
 
@@ -42,7 +42,7 @@ def test_a_decision_is_read_with_the_types_of_its_fields() -> None:
     assert [repr(number) for number in made.context] == ["1.0", "0.5"]
     assert (made.adds_up, made.explored, made.degraded) == (True, False, False)
     assert (made.arms, made.other, made.eligible) == (["x", 7], 7, {"price": 3})
-    assert made.offered == [Arm("x", {"price": 3})]
+    assert (made.offered, made.subject) == ([Arm("x", {"price": 3})], "ann")
     assert (made.seq, made.at, made.until) == (2, 1001, 2001)
 
 

@@ -15,7 +15,7 @@ def test_a_decision_is_a_line_of_its_columns() -> None:
 
     assert staged.decisions.decode() == (
         '1\ta\t[0.5,1.5]\t["x",7]\t[0.1,0.1]\t1\t2\t0\t10\t-1.0\tf\tt\t0.0\t\\N\t{"price":3}\tf'
-        '\tbandit\t"y"\t\\N\t\\N\t\\N\n'
+        '\tbandit\t"y"\t\\N\t\\N\t\\N\t\\N\n'
     )
 
 

@@ -1,0 +1,192 @@
+"""Forgets a subject: its decisions and rewards keep their numbers, and nothing else.
+
+A decision that was forgotten has an empty context, arms that are their positions, and a name made
+of its number; its rewards are 0. So joins count as before, and nothing is learned, exported or
+shown of it. The same is done in the archive; training data loses its interactions.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from secrets import token_hex
+from typing import Any
+
+import apsw
+from msgspec import json
+
+from fastbandit.files.manifest import write_json
+from fastbandit.storage.archive import Archive
+from fastbandit.storage.history_files import HistoryFiles
+from fastbandit.storage.retention import all_rows, changing
+from fastbandit.storage.snapshot_store import SnapshotStore
+
+_AT_ONCE = 200
+_TRIES = 20
+_CHECKPOINT = "PRAGMA wal_checkpoint(TRUNCATE)"
+_COUNTED = "SELECT seq, decision, arm FROM rewards WHERE decision = ? AND status = 'counted'"
+_OTHERS = "SELECT seq, decision, arm FROM rewards WHERE status <> 'counted'"
+
+Blank = dict[str, Any]
+"""Columns of a row that was forgotten."""
+
+
+@dataclass(frozen=True)
+class Forgotten:
+    """How much was forgotten where, and what still holds it. It does not say of whom.
+
+    `versions` learned from it before: their weights hold what they made of it until `until`.
+    `copies` are files beside the log that an upgrade of it left, and that still hold it.
+    """
+
+    at: str
+    decisions: int
+    rewards: int
+    archived_decisions: int
+    archived_rewards: int
+    interactions: int
+    versions: list[int]
+    until: str
+    copies: list[str]
+    receipt: str = ""
+
+
+@dataclass
+class _Found:
+    """Decisions to forget: the number and the arms of each, by id."""
+
+    decisions: dict[str, tuple[int, list[Any]]]
+
+    def add(self, rows: Sequence[Sequence[Any]]) -> None:
+        self.decisions |= {id: (seq, json.decode(arms)) for seq, id, arms in rows}
+
+    def decision(self, id: str) -> Blank:
+        seq, arms = self.decisions[id]
+        names = ("propensities", "eligible", "eligible_hash", "other", "offered", "subject")
+        blank = dict.fromkeys(names)
+        positions, zeros = list(range(len(arms))), [0.0] * len(arms)
+        named = {"id": name_of(seq), "context": "[]", "seed": 0}
+        return {**blank, **named, "arms": _json(positions), "scores": _json(zeros)}
+
+    def reward(self, id: str, arm: str | None) -> Blank:
+        seq, arms = self.decisions[id]
+        known = None if arm is None else json.decode(arm)
+        position = _json(arms.index(known)) if known in arms else None
+        return {"decision": name_of(seq), "arm": position, "part": "", "value": 0.0}
+
+
+def name_of(seq: int) -> str:
+    """Return what the decision of a number is called once it was forgotten."""
+    return f"forgotten-{seq}"
+
+
+def forget(data_dir: Path, log: Path, subject: str, *, keep: int) -> Forgotten:
+    """Forget a subject in a data folder, and write a receipt; a service may run meanwhile."""
+    found, archive = _Found({}), Archive(data_dir / "archive")
+    with changing(data_dir, log) as connection:
+        query = "SELECT seq, id, arms FROM decisions WHERE subject = ?"
+        found.add(all_rows(connection, query, subject))
+        in_log = len(found.decisions)
+        for day in archive.days():
+            held = archive.find(day, "decisions", "subject", [subject])
+            found.add([(row["seq"], row["id"], row["arms"]) for row in held])
+        seqs = sorted(seq for seq, _ in found.decisions.values())
+        gone = HistoryFiles(data_dir / "history").remove(decisions=seqs) if seqs else 0
+        rewards = _forget_rewards(connection, found)
+        archived = _forget_archived(archive, found) if seqs else (0, 0)
+        # the subjects go last: what ended half-way is found again
+        blanks = {id: found.decision(id) for id in found.decisions}
+        _update(connection, "decisions", "id", blanks)
+        _empty_wal(connection)
+    made = Forgotten(
+        at=datetime.now(UTC).isoformat(),
+        decisions=in_log,
+        rewards=rewards,
+        archived_decisions=archived[0],
+        archived_rewards=archived[1],
+        interactions=gone,
+        versions=_versions(data_dir, seqs),
+        until=f"a version is made from what is left, and learn.keep = {keep} drops the older ones",
+        copies=[path.name for path in sorted(data_dir.glob(f"{log.name}.version-*"))],
+    )
+    return _with_receipt(data_dir, made)
+
+
+def _with_receipt(data_dir: Path, made: Forgotten) -> Forgotten:
+    folder = data_dir / "receipts"
+    folder.mkdir(exist_ok=True)
+    path = folder / f"forgotten-{made.at[:10]}-{token_hex(4)}.json"
+    notes = asdict(made)
+    del notes["receipt"]
+    write_json(path, notes)
+    return Forgotten(**notes, receipt=str(path))
+
+
+def _versions(data_dir: Path, seqs: Sequence[int]) -> list[int]:
+    """Return the versions that looked at one of these events."""
+    store = SnapshotStore(data_dir / "snapshots")
+    return [one.version for one in store.list() if seqs and one.cut.seq >= seqs[0]]
+
+
+def _forget_rewards(connection: apsw.Connection, found: _Found) -> int:
+    """Forget rewards: those that counted are found by an index, others are read through."""
+    rows = [row for id in found.decisions for row in all_rows(connection, _COUNTED, id)]
+    others = connection.execute(_OTHERS) if found.decisions else ()
+    rows += [row for row in others if row[1] in found.decisions]
+    _update(connection, "rewards", "seq", {row[0]: found.reward(row[1], row[2]) for row in rows})
+    return len(rows)
+
+
+def _update(connection: apsw.Connection, table: str, key: str, blanks: Mapping[Any, Blank]) -> None:
+    """Write blank columns into rows, a few at a time: appends wait for each transaction."""
+    every = list(blanks.items())
+    for first in range(0, len(every), _AT_ONCE):
+        with connection:
+            for value, blank in every[first : first + _AT_ONCE]:
+                columns = ", ".join(f"{name} = ?" for name in blank)
+                query = f"UPDATE {table} SET {columns} WHERE {key} = ?"
+                connection.execute(query, (*blank.values(), value))
+        time.sleep(0.001)
+
+
+def _forget_archived(archive: Archive, found: _Found) -> tuple[int, int]:
+    """Forget decisions and rewards in an archive; return how many of each."""
+    counts = []
+    kinds: tuple[tuple[str, str, Callable[[Any], Blank]], ...] = (
+        ("rewards", "decision", lambda row: found.reward(row["decision"], row["arm"])),
+        ("decisions", "id", lambda row: found.decision(row["id"])),
+    )
+    for kind, column, blank in kinds:
+        count = 0
+        for day, rows in _held(archive, kind, column, list(found.decisions)):
+            archive.rewrite(day, kind, {row["seq"]: {**row, **blank(row)} for row in rows})
+            count += len(rows)
+        counts.append(count)
+    return counts[1], counts[0]
+
+
+def _held(
+    archive: Archive, kind: str, column: str, ids: Sequence[str]
+) -> Iterator[tuple[str, list[dict[str, Any]]]]:
+    for day in archive.days():
+        rows = archive.find(day, kind, column, ids)
+        if rows:
+            yield day, rows
+
+
+def _empty_wal(connection: apsw.Connection) -> None:
+    """Have SQLite's write-ahead log hold nothing of before, once nobody reads it."""
+    for _ in range(_TRIES):
+        with suppress(apsw.BusyError):
+            ((is_busy, _, _),) = all_rows(connection, _CHECKPOINT)
+            if not is_busy:
+                return
+        time.sleep(0.1)
+
+
+def _json(value: Any) -> str:
+    return json.encode(value).decode()

@@ -1,0 +1,202 @@
+"""Old days leave a log in SQLite while its service writes on, into an archive if wanted.
+
+Only whole days go, whose events no version needs any more and none of whose decisions waits for
+rewards; the last event stays, since numbers go on from it. A day is archived first and then deleted
+in small transactions, beside those of the service: a run that ends half-way is finished by the
+next. Changes of the arms stay.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import apsw
+
+from fastbandit.errors import LogError
+from fastbandit.progress import Progress, silent
+from fastbandit.storage import sqlite_sql as sql
+from fastbandit.storage.archive import Archive
+from fastbandit.storage.history_files import HistoryFiles
+from fastbandit.storage.log_schema import VERSION, version_of
+from fastbandit.storage.snapshot_store import SnapshotStore, locking
+from fastbandit.storage.sqlite_files import connect
+
+DAY = 86_400_000_000
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_SLICE = 500  # events deleted in a transaction, for which appends wait
+_REST = 3.0  # times as long as a transaction took, the next one waits
+_PAGES = 100
+_INCREMENTAL = 2
+_READ = {"decisions": sql.ARCHIVED_DECISION, "rewards": sql.REWARD, "ticks": sql.TICK}
+_NEXT = "SELECT seq, at FROM {} WHERE seq >= ? ORDER BY seq LIMIT 1"
+_PENDING = "SELECT min(seq) FROM decisions WHERE seq > ? AND seq <= ? AND until >= ?"
+
+
+@dataclass(frozen=True)
+class Left:
+    """What left a log: events by kind, days, and what learning loses with them.
+
+    `interactions` are those that are not learned again; none where the days were archived. `why`
+    says what holds back days that are old enough, if any are. `compact` says whether the file got
+    smaller by itself.
+    """
+
+    counts: dict[str, int] = field(default_factory=lambda: dict.fromkeys(_READ, 0))
+    days: tuple[str, ...] = ()
+    archived: bool = False
+    interactions: int = 0
+    why: str = ""
+    compact: bool = True
+
+
+@contextmanager
+def changing(data_dir: Path, log: Path) -> Iterator[apsw.Connection]:
+    """Open a log to change what is in it, beside a service that appends; one at a time does."""
+    if not log.exists():
+        raise LogError(
+            f"A data folder needs a log named {log.name}: found none in {data_dir}. Name the "
+            f"folder that the service writes to."
+        )
+    try:
+        with (
+            locking(data_dir / "retain.lock"),
+            closing(connect(log)) as connection,
+        ):
+            connection.set_busy_timeout(10_000)
+            found = version_of(connection, log)
+            if found != VERSION:
+                raise LogError(
+                    f"Changing a log needs one of version {VERSION}: {log} has version {found}. "
+                    f"Start the service once, which upgrades it."
+                )
+            connection.execute("PRAGMA synchronous = FULL; PRAGMA secure_delete = ON").fetchall()
+            yield connection
+    except apsw.Error as error:
+        raise LogError(
+            f"The event log needs a file that can be written to: {log} cannot "
+            f"({type(error).__name__}: {error}). Make room on the disk, or try again."
+        ) from error
+
+
+def retain(
+    data_dir: Path,
+    log: Path,
+    *,
+    days: int,
+    is_archived: bool,
+    now: int,
+    progress: Progress = silent,
+) -> Left:
+    """Let the days leave that ended so many days ago; return what left."""
+    archive, left = Archive(data_dir / "archive"), Left(archived=is_archived)
+    with changing(data_dir, log) as connection:
+        first = _first(connection)
+        wanted = _last_before(connection, (now // DAY - days) * DAY)
+        learned = _learned(data_dir, is_archived=is_archived)
+        limit, why = _limit(connection, wanted, learned, now=now)
+        while first is not None and first[0] <= limit:
+            day = first[1] // DAY
+            last = _last_before(connection, (day + 1) * DAY)
+            if last > limit:
+                break
+            name, bounds = f"{_EPOCH + timedelta(days=day):%Y-%m-%d}", (first[0], last)
+            progress(0, 2, f"Archiving {name}")
+            if is_archived and name not in archive.days():
+                archive.write_day(name, bounds, partial(_rows, connection, last))
+            progress(1, 2, f"Deleting {name}")
+            for table, count in _delete(connection, last).items():
+                left.counts[table] += count
+            left = replace(left, days=(*left.days, name))
+            if not is_archived:
+                gone = HistoryFiles(data_dir / "history").remove(until=last)
+                left = replace(left, interactions=left.interactions + gone)
+            first = _first(connection)
+        is_held = first is not None and first[0] <= wanted
+        return replace(left, why=why if is_held else "", compact=_compact(connection))
+
+
+def _learned(data_dir: Path, *, is_archived: bool) -> int:
+    """Return up to which number no version needs an event; older ones find them in an archive."""
+    store = SnapshotStore(data_dir / "snapshots")
+    current = store.current()
+    kept = [*filter(None, [current])] if is_archived else store.list()
+    return min((one.cut.since for one in kept), default=0)
+
+
+def _limit(connection: apsw.Connection, wanted: int, learned: int, *, now: int) -> tuple[int, str]:
+    """Return up to which number events may leave, at most `wanted`, and what holds back more."""
+    last = max(
+        _number(connection, f"SELECT max(seq) FROM {table}") for table in (*_READ, "changes")
+    )
+    limit, why = min((wanted, ""), (last - 1, "it holds the last event"))
+    limit, why = min((limit, why), (learned, f"versions have learned up to event {learned:,}"))
+    pending = _number(connection, _PENDING, 0, limit, now)
+    return (pending - 1, f"decision {pending:,} waits for rewards") if pending else (limit, why)
+
+
+def _first(connection: apsw.Connection) -> tuple[int, int] | None:
+    """Return the number and the time of the first event that may leave."""
+    found = [row for table in _READ for row in all_rows(connection, _NEXT.format(table), 0)]
+    return min(found, default=None)
+
+
+def _last_before(connection: apsw.Connection, at: int) -> int:
+    """Return the number of the last event before a time; times never go back."""
+    low, high = 0, max(_number(connection, f"SELECT max(seq) FROM {table}") for table in _READ)
+    while low < high:
+        middle = (low + high + 1) // 2
+        rows = [row for table in _READ for row in all_rows(connection, _NEXT.format(table), middle)]
+        seq, found = min(rows)
+        low, high = (seq, high) if found < at else (low, middle - 1)
+    return low
+
+
+def _rows(connection: apsw.Connection, last: int, table: str) -> Iterator[Any]:
+    return iter(connection.execute(f"{_READ[table]} WHERE seq <= ? ORDER BY seq", (last,)))
+
+
+def _delete(connection: apsw.Connection, last: int) -> dict[str, int]:
+    """Delete events up to a number, a few at a time; return how many of each kind."""
+    counts = dict.fromkeys(_READ, 0)
+    while (first := _first(connection)) is not None and first[0] <= last:
+        began, upto = time.monotonic(), min(last, first[0] + _SLICE - 1)
+        connection.execute("BEGIN IMMEDIATE")
+        try:
+            for table in _READ:
+                connection.execute(f"DELETE FROM {table} WHERE seq <= ?", (upto,))
+                counts[table] += connection.changes()
+        except BaseException:
+            connection.execute("ROLLBACK")
+            raise
+        connection.execute("COMMIT")
+        time.sleep(_REST * (time.monotonic() - began))
+    connection.execute(sql.UNUSED_LISTS)
+    return counts
+
+
+def _compact(connection: apsw.Connection) -> bool:
+    """Give free pages back to the disk, a few at a time; return whether the file can do that."""
+    if _number(connection, "PRAGMA auto_vacuum") != _INCREMENTAL:
+        return False
+    while _number(connection, "PRAGMA freelist_count"):
+        began = time.monotonic()
+        connection.execute(f"PRAGMA incremental_vacuum({_PAGES})").fetchall()
+        time.sleep(_REST * (time.monotonic() - began))
+    connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
+    return True
+
+
+def all_rows(connection: apsw.Connection, query: str, *values: Any) -> list[Any]:
+    return connection.execute(query, values).fetchall()
+
+
+def _number(connection: apsw.Connection, query: str, *values: Any) -> int:
+    found = all_rows(connection, query, *values)
+    return int(found[0][0] or 0) if found else 0

@@ -1,0 +1,172 @@
+"""Old days leave a log beside a service that writes on: none too early, none twice."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import apsw
+import numpy as np
+import pytest
+from little_service import (
+    LittleLog,
+    current_of,
+    learn_all,
+    learned_by,
+    little_config,
+)
+
+from fastbandit.errors import LogError
+from fastbandit.learning.learner import Learner
+from fastbandit.settings.service import Config
+from fastbandit.storage import retention
+from fastbandit.storage.archive import Archive
+from fastbandit.storage.events import DecisionMade, RewardCame, TimePassed
+from fastbandit.storage.retention import DAY, Left, retain
+from fastbandit.storage.sqlite_log import SqliteLog
+
+FIRST = 20_000 * DAY  # 2024-10-04
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Iterator[tuple[Config, LittleLog]]:
+    """Return a service with five days of 20 decisions and more on the last, learned twice."""
+    config, log = little_config(tmp_path, keep=1), LittleLog(tmp_path)
+    for day in range(5):
+        log.now = FIRST + day * DAY
+        log.decide(20)
+        log.let_pass(60)
+    learn_all(Learner(config))
+    log.decide(40)
+    learn_all(Learner(config))
+    yield config, log
+    log.close()
+
+
+def retained(config: Config, days: int = 2, **terms: Any) -> Left:
+    data = Path(config.server.data_dir)
+    terms = {"is_archived": True, "now": FIRST + 5 * DAY, **terms}
+    return retain(data, data / "events.db", days=days, **terms)
+
+
+def test_whole_days_leave_and_the_archive_has_them(folder: tuple[Config, LittleLog]) -> None:
+    config, log = folder
+    before = log._log.read()
+    history = learned_by(config).history
+
+    left = retained(config)
+
+    assert left.days == ("2024-10-04", "2024-10-05", "2024-10-06")
+    assert left.counts == {"decisions": 60, "rewards": 60, "ticks": 3}
+    assert (left.interactions, left.why, left.compact) == (0, "", True)
+    after = log._log.read()
+    assert after == before[-len(after) :]
+    archive = Archive(Path(config.server.data_dir) / "archive")
+    assert [*archive.events(after=0, until=1e9), *after] == before
+    assert archive.last == after[0].seq - 1
+    shutil.rmtree(archive.folder.parent / "history")
+    again = learned_by(config).history
+    assert history is not None
+    assert again is not None
+    np.testing.assert_array_equal(again.contexts.dense, history.contexts.dense)  # type: ignore[arg-type]
+    assert retained(config).days == ()
+
+
+def test_without_an_archive_learning_loses_them(folder: tuple[Config, LittleLog]) -> None:
+    config, log = folder
+    learned = current_of(config).cut.interactions
+
+    left = retained(config, is_archived=False)
+
+    assert left.interactions == 60
+    history = learned_by(config).history
+    assert history is not None
+    assert len(history) == learned - 60
+    log.now = FIRST + 6 * DAY
+    log.decide(20)
+    log.decide(40)
+    learn_all(Learner(config))
+    assert current_of(config).cut.interactions > learned  # it goes on counting all
+
+
+def test_numbers_go_on_after_all_days_left(folder: tuple[Config, LittleLog]) -> None:
+    config, log = folder
+    log.let_pass(1)
+    last = log._log.last
+    retained(config, days=1, now=FIRST + 99 * DAY)
+    log.close()
+
+    with_none = SqliteLog(Path(config.server.data_dir) / "events.db")
+    assert with_none.last == last
+    assert with_none.append([TimePassed()])[0].seq == last + 1
+    with_none.close()
+
+
+def test_what_waits_for_rewards_or_was_not_learned_stays(
+    folder: tuple[Config, LittleLog],
+) -> None:
+    config, log = folder
+    made = DecisionMade(
+        id="slow",
+        context=[0.0, 1.0],
+        arms=["arm 1"],
+        scores=[0.0],
+        seed=0,
+        version=0,
+        catalogue=0,
+        wait=9 * DAY,
+    )
+    log.write(made)
+    log.now += DAY
+    log.decide(80)
+
+    left = retained(config, days=1, now=FIRST + 8 * DAY)
+
+    assert left.days[-1] == "2024-10-07"
+    assert left.why.startswith("versions have learned up to event")
+    (outcome,) = log._log.append([RewardCame("slow", 1.0)])
+    assert outcome.status == "counted"
+    for _ in range(2):
+        log.decide(60)
+        learn_all(Learner(config))
+    left = retained(config, days=1, now=FIRST + 8 * DAY)
+    assert (left.days, left.why.split(" ", 2)[2]) == ((), "waits for rewards")
+    assert log._log.append([RewardCame("slow", 1.0)])[0].status == "duplicate"
+
+
+def test_a_run_that_ended_half_way_is_finished(
+    folder: tuple[Config, LittleLog], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config, log = folder
+    before = log._log.read()
+
+    def stop(seconds: float) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(retention, "_SLICE", 10)
+    with monkeypatch.context() as during:
+        during.setattr(retention.time, "sleep", stop)
+        with pytest.raises(KeyboardInterrupt):
+            retained(config)
+    assert 0 < len(before) - len(log._log.read()) <= 10
+    log.decide(1)  # the service goes on meanwhile
+
+    left = retained(config)
+
+    assert len(left.days) == 3
+    archive = Archive(Path(config.server.data_dir) / "archive")
+    found = [*archive.events(after=0, until=1e9), *log._log.read()]
+    assert found[: len(before)] == before
+
+
+def test_it_needs_a_log_of_today(tmp_path: Path) -> None:
+    with pytest.raises(LogError, match="found none"):
+        retain(tmp_path, tmp_path / "events.db", days=1, is_archived=False, now=0)
+    old = apsw.Connection(str(tmp_path / "events.db"))
+    old.execute("PRAGMA application_id = 1178750023; PRAGMA user_version = 5")
+    old.execute("CREATE TABLE decisions (seq INTEGER)")
+    old.close()
+    with pytest.raises(LogError, match="Start the service once"):
+        retain(tmp_path, tmp_path / "events.db", days=1, is_archived=False, now=0)

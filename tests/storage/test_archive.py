@@ -1,0 +1,56 @@
+"""Days that left a log are read back as they were, and can be changed row by row."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fastbandit.errors import DataError
+from fastbandit.storage.archive import DAY_FILE, Archive
+from fastbandit.storage.events import RewardCame, TimePassed
+
+REWARDS = [("a", 0.5, '"x"', "", "counted", 1, 10), ("b", 1.0, None, "p", "late", 3, 11)]
+TICKS = [(2, 10), (4, 12)]
+
+
+def rows_of(kind: str) -> Iterable[Any]:
+    return {"rewards": REWARDS, "ticks": TICKS}.get(kind, ())
+
+
+@pytest.fixture
+def archive(tmp_path: Path) -> Archive:
+    found = Archive(tmp_path / "archive")
+    found.write_day("2026-01-31", (1, 4), rows_of)
+    return found
+
+
+def test_events_come_back_in_their_order(archive: Archive) -> None:
+    events = list(archive.events(after=0, until=9))
+
+    assert events == [
+        RewardCame("a", 0.5, "x", "", "counted", 1, 10),
+        TimePassed(2, 10),
+        RewardCame("b", 1.0, None, "p", "late", 3, 11),
+        TimePassed(4, 12),
+    ]
+    assert [event.seq for event in archive.events(after=1, until=3)] == [2, 3]
+    assert (archive.days(), archive.last) == (["2026-01-31"], 4)
+
+
+def test_rows_are_found_and_changed(archive: Archive) -> None:
+    (found,) = archive.find("2026-01-31", "rewards", "decision", ["b", "c"])
+    archive.rewrite("2026-01-31", "rewards", {3: {**found, "value": 0.0}})
+
+    assert [row[1] for row in archive.rows("2026-01-31", "rewards")] == [0.5, 0.0]
+
+
+def test_none_is_empty_and_a_damaged_day_is_an_error(archive: Archive, tmp_path: Path) -> None:
+    assert Archive(tmp_path / "none").last == 0
+    assert list(Archive(tmp_path / "none").events(after=0, until=9)) == []
+    (archive.folder / "2026-01-31" / DAY_FILE).write_text("{}")
+
+    with pytest.raises(DataError, match="Restore it from a backup"):
+        archive.last  # noqa: B018

@@ -25,7 +25,7 @@ from fastbandit.files.array_specs import ArraySpec, check_array
 from fastbandit.files.json_ids import id_from_json, id_to_json
 from fastbandit.files.manifest import BANDIT, read_arrays, write_arrays
 from fastbandit.files.mapped import Arrays
-from fastbandit.interfaces import FittedSearch, LearnsToSearch
+from fastbandit.interfaces import Exploration, FittedSearch, LearnsToSearch, Search
 from fastbandit.policy import Policy
 from fastbandit.score import Affine, Candidates
 from fastbandit.settings.blueprint import Blueprint
@@ -91,7 +91,13 @@ def load_snapshot(folder: Path, *, device: str, modules: Modules = ()) -> Saved:
     arrays = {name: array.copy() for name, array in mapped.items()}
     try:
         plan: Blueprint = read(manifest["blueprint"], modules=modules)
+        if not isinstance(plan.search, Search) or not isinstance(plan.exploration, Exploration):
+            raise ValueError(f"search {plan.search!r}, exploration {plan.exploration!r}")
         version, decisions = int(manifest["version"]), int(manifest["decisions"])
+        held = max(2**16, sum(array.size for array in arrays.values()))
+        for kind in (plan.context, plan.arm):
+            if not 0 <= int(getattr(kind, "dim", 0)) <= held:  # before there is room for it
+                raise ValueError(f"{kind} of {held} numbers")
         model = plan.model(device=device)
         arms = _read_box_or_catalogue(manifest, arrays, device=device)
         model.load_state_dict(_read_tensors("model", arrays))

@@ -11,6 +11,7 @@ FastbanditError
 ├── DuplicateArmError (ValueError)  an id that the catalogue holds already
 ├── SettingError (ValueError)       a name or number that no part understands
 ├── SnapshotError (OSError)         a saved bandit that cannot be trusted
+│   └── FormatError                 one that another version of fastbandit reads
 ├── LogError (OSError)              an event log that cannot be read, or written to
 │   └── LogUnavailableError         its server cannot be reached: try again
 ├── DataError (OSError)             a data file that is missing, damaged or of another layout
@@ -80,6 +81,10 @@ class SettingError(FastbanditError, ValueError):
 
 class SnapshotError(FastbanditError, OSError):
     """A saved bandit that cannot be trusted."""
+
+
+class FormatError(SnapshotError):
+    """A saved bandit of a format that another version of fastbandit reads."""
 
 
 class LogError(FastbanditError, OSError):

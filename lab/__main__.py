@@ -167,6 +167,11 @@ _FAULTS: Lazy = {
         "disk_command",
         "Let the disk of a service be full, then read-only.",
     ),
+    "flips": (
+        "lab.faults.flips",
+        "flips_command",
+        "Flip a bit of the newest version, restart, and see an older one stand in.",
+    ),
     "kills": (
         "lab.faults.kills",
         "kills_command",
@@ -176,6 +181,11 @@ _FAULTS: Lazy = {
         "lab.faults.delayed",
         "learning_command",
         "Compare what a service earns with late rewards and the loop in one process.",
+    ),
+    "mutants": (
+        "lab.faults.mutants",
+        "mutants_command",
+        "Change saved bandits, hashes made anew, and load and ask each.",
     ),
     "overload": (
         "lab.faults.overload",

@@ -79,7 +79,9 @@ MEANT = {
     "kept": (r"parameter kept",),  # of the candidates so far
     "key": (
         r"\w+ (tls_key|(create|revoke|list)_keys?|keys?)",  # of the API
-        r"\w+ (?i:keys?_(file|path|ring))",
+        r"\w+ (?i:(signing_)?keys?_(file|path|ring))",
+        r"field Keys",  # that sign
+        r"function read_keys",
         r"\w+ Key(Ring|Fault)?",
         r"option --(tls-)?keys?(-\w+)*",
         r"command keys( \w+)?",

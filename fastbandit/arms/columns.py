@@ -123,14 +123,14 @@ class Columns(Mapping[str, Column]):
 
     @staticmethod
     def restored(notes: Mapping[str, Any], arrays: Mapping[str, Array], *, rows: int) -> Columns:
-        """Return the columns that were written as `notes` and `arrays`."""
-        return Columns(
-            {
-                name: Column(arrays[name], None if texts is None else tuple(texts))
-                for name, texts in notes.items()
-            },
-            rows=rows,
-        )
+        """Return the columns that were written as `notes` and `arrays`, or raise ValueError."""
+        columns = {
+            name: Column(arrays[name], None if texts is None else tuple(texts))
+            for name, texts in notes.items()
+        }
+        for name, column in columns.items():
+            _check_restored(name, column, rows)
+        return Columns(columns, rows=rows)
 
     def notes(self) -> dict[str, list[str] | None]:
         """Return the names of the columns, with the categories of text, as JSON values."""
@@ -191,6 +191,18 @@ class Columns(Mapping[str, Column]):
                 _check(name, self[name].kind, sign, value)
                 mask &= self[name].holds(sign, value)
         return read_only(mask)
+
+
+def _check_restored(name: str, column: Column, rows: int) -> None:
+    """Raise ValueError unless a column has a value for each row, and texts one among its own."""
+    values, texts = column.values, column.categories
+    is_fit = values.shape == (rows,) and values.dtype.kind in "biuf"
+    if is_fit and texts is not None:
+        are_texts = all(isinstance(text, str) for text in texts)
+        is_fit = are_texts and values.dtype.kind in "iu"
+        is_fit = is_fit and (not rows or 0 <= values.min() <= values.max() < len(texts))
+    if not is_fit:
+        raise ValueError(f"the column {name!r} has {values.shape} values of {values.dtype}")
 
 
 def canonical(predicate: Mapping[str, Any]) -> str:

@@ -64,11 +64,12 @@ def command(
     The data is looked at where --config or --data-dir names it. Exits with 1 where something is
     broken, else with 0.
     """
-    url = ""
+    url = key_file = ""
     if path is not None:
         config = read_service(path, data_dir)
         data_dir, url = Path(config.server.data_dir), config.log.url
-    findings = examine(data_dir, url)
+        key_file = config.snapshots.signing_key_file
+    findings = examine(data_dir, url, key_file)
     is_healthy = all(one.state != "broken" for one in findings)
     if as_json:
         head = {"version": fastbandit.__version__, "healthy": is_healthy}
@@ -78,7 +79,7 @@ def command(
     context.exit(0 if is_healthy else 1)
 
 
-def examine(data_dir: Path | None = None, log_url: str = "") -> list[Finding]:
+def examine(data_dir: Path | None = None, log_url: str = "", key_file: str = "") -> list[Finding]:
     """Make all checks: those of data where a folder is named, of a log at its URL if it has one."""
     checks: dict[str, Check] = {
         "Python": lambda: Finding("Python", "ok", platform.python_version()),
@@ -94,7 +95,7 @@ def examine(data_dir: Path | None = None, log_url: str = "") -> list[Finding]:
         checks["log"] = lambda: (
             check_shared_log(log_url, data_dir) if log_url else check_log(data_dir)
         )
-        checks["snapshots"] = lambda: check_snapshots(data_dir / "snapshots")
+        checks["snapshots"] = lambda: check_snapshots(data_dir / "snapshots", key_file)
     return [one for name, check in checks.items() for one in made(name, check)]
 
 
@@ -342,12 +343,14 @@ def check_shared_log(url: str, folder: Path) -> Finding:
         return Finding("log", "ok", f"{log.last:,} events in {hide_password(url)}")
 
 
-def check_snapshots(folder: Path) -> Finding:
+def check_snapshots(folder: Path, key_file: str = "") -> Finding:
     """Look at whether the current snapshot is whole, and the next can be written beside it."""
+    from fastbandit.files.signing import read_keys
     from fastbandit.storage.snapshot_store import SnapshotStore
+    from fastbandit.storage.snapshot_version import check_hashes
 
-    store = SnapshotStore(folder)
-    current = store.current()
+    store = SnapshotStore(folder, keys=read_keys(key_file))
+    current = store.current(check_hashes)
     if current is None:
         return Finding("snapshots", "ok", "none yet")
     if current.fell_back:

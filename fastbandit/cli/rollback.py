@@ -20,5 +20,7 @@ def command(version: int | None, path: Path | None, data_dir: Path | None) -> No
     The service follows within a second. The learner goes on from there once as many rewards
     have come again as a new version needs.
     """
-    snapshot = open_snapshots(path, data_dir).rollback(version)
+    from fastbandit.runtime.servable import servable
+
+    snapshot = open_snapshots(path, data_dir).rollback(version, check=servable)
     click.echo(f"Version {snapshot.version} is served now.")

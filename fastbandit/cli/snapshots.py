@@ -10,16 +10,19 @@ from typing import Any
 import click
 
 from fastbandit.cli.options import print_json, read_service, service_options
-from fastbandit.storage.shared import open_store
+from fastbandit.storage.shared import service_store
 from fastbandit.storage.snapshot_store import SnapshotStore
 from fastbandit.storage.snapshot_version import Snapshot
 
 
 @click.command("snapshots")
 @service_options
-def command(path: Path | None, data_dir: Path | None, as_json: bool) -> None:
+@click.option("--sign", is_flag=True, help="Sign them first, by snapshots.signing_key_file.")
+def command(path: Path | None, data_dir: Path | None, as_json: bool, sign: bool) -> None:
     """List the versions of a service's bandit, and those that were rejected."""
     store = open_snapshots(path, data_dir)
+    if sign:
+        store.sign()
     current = store.current()
     found, reports = store.list(), store.refused()
     if as_json:
@@ -45,7 +48,7 @@ def command(path: Path | None, data_dir: Path | None, as_json: bool) -> None:
 def open_snapshots(path: Path | None, data_dir: Path | None) -> SnapshotStore:
     """Open the snapshots of a service, up to date."""
     config = read_service(path, data_dir)
-    store = open_store(config.log.url, config.snapshots.url, Path(config.server.data_dir))
+    store = service_store(config)
     store.follow()
     return store
 

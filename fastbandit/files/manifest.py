@@ -17,9 +17,10 @@ from pathlib import Path
 from typing import Any
 
 from fastbandit import __version__
-from fastbandit.errors import SnapshotError
+from fastbandit.errors import FormatError, SnapshotError
 from fastbandit.files.atomic import raising, rename, write_atomic, write_synced
 from fastbandit.files.mapped import Arrays, map_arrays, pieces_of
+from fastbandit.files.signing import Keys, is_signed, signature_of
 
 MANIFEST = "manifest.json"
 BANDIT = "bandit"
@@ -76,11 +77,17 @@ def read_arrays(
     ) from missing
 
 
-def write_manifest(path: Path, notes: dict[str, Any], *, kind: str, format: int) -> str:
-    """Write notes (JSON values) with their hash, in place of what is there; return the hash."""
+def write_manifest(
+    path: Path, notes: dict[str, Any], *, kind: str, format: int, keys: Keys = ()
+) -> str:
+    """Write notes (JSON values) with their hash, in place of what is there; return the hash.
+
+    It is signed by the first of some keys.
+    """
     manifest = {"format": format, "kind": kind, "fastbandit": __version__, **notes}
     digest = digest_of(manifest)
-    write_json(path, {**manifest, "sha256": digest})
+    signed = {"signature": signature_of(digest, keys[0])} if keys else {}
+    write_json(path, {**manifest, "sha256": digest, **signed})
     return digest
 
 
@@ -103,9 +110,12 @@ def kind_in(folder: Path) -> str | None:
 
 
 def read_manifest(
-    path: Path, *, kind: str, format: int, older: Sequence[int] = ()
+    path: Path, *, kind: str, format: int, older: Sequence[int] = (), keys: Keys = ()
 ) -> dict[str, Any]:
-    """Read notes that `write_manifest` wrote, or say why they cannot be trusted."""
+    """Read notes that `write_manifest` wrote, or say why they cannot be trusted.
+
+    Where there are keys, they need to be signed by one of them.
+    """
     try:
         read = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError as error:
@@ -113,7 +123,7 @@ def read_manifest(
             f"A {kind} needs a {path.name}: found none in {path.parent}. Name the folder that "
             f"save() wrote."
         ) from error
-    except (ValueError, OSError) as error:
+    except (ValueError, OSError, RecursionError) as error:
         raise SnapshotError(
             f"The manifest {path} cannot be read ({error}). Load an older copy."
         ) from error
@@ -128,14 +138,20 @@ def read_manifest(
     if found not in (format, *older):
         known = " or ".join(map(str, (*older, format)))
         saved = manifest.get("fastbandit", "unknown")
-        raise SnapshotError(
+        raise FormatError(
             f"This version reads a {kind} of format {known}: {path} has format {found!r}, saved by "
             f"fastbandit {saved}. Install that version, or a newer one than this."
         )
-    if manifest.pop("sha256", None) != digest_of(manifest):
+    signature, digest = manifest.pop("signature", None), manifest.pop("sha256", None)
+    if digest != digest_of(manifest):
         raise SnapshotError(
             f"The manifest {path} is not the one that was saved: its SHA-256 differs. Load an "
             f"older copy."
+        )
+    if keys and not is_signed(str(digest), str(signature), keys):
+        raise SnapshotError(
+            f"The manifest {path} needs a signature by a key in snapshots.signing_key_file: it "
+            f"has {'none' if signature is None else 'another'}. Load an older copy, or sign it."
         )
     return manifest
 
@@ -160,7 +176,7 @@ def _map_file(folder: Path, manifest: dict[str, Any], *, verify: bool) -> Arrays
             return map_arrays(file)
     except (FileNotFoundError, SnapshotError):
         raise
-    except (KeyError, TypeError, ValueError, AttributeError, OSError) as error:
+    except Exception as error:  # whatever reading them brings, they are not what was written
         raise SnapshotError(
             f"The arrays in {folder} cannot be read ({type(error).__name__}: {error}). Load an "
             f"older copy."

@@ -27,6 +27,7 @@ from fastbandit.learning.initial_version import context_notes, publish_initial_v
 from fastbandit.learning.joining import Joiner
 from fastbandit.learning.schedule import Mark, Schedule
 from fastbandit.learning.service_data import ServiceData
+from fastbandit.runtime.servable import servable
 from fastbandit.settings.service import Config
 from fastbandit.storage.events import Arm, ArmId, ArmsChanged, DecisionMade, Event
 from fastbandit.storage.snapshot_store import Reached, nothing_more
@@ -183,14 +184,24 @@ class Learner:
         return False
 
     def _current(self) -> Snapshot | None:
-        """Return the current version; it is read anew only where the pointer was written anew."""
+        """Return the current version; it is read anew only where the pointer was written anew.
+
+        Where it cannot be trained from, or served, that is set aside: an older one stands in.
+        """
         pointer = self._data.pointer()
         if pointer is None:
             return None
         if self._position is not None and pointer == self._pointer:
             return self._position.parent
         self._pointer = pointer
-        return self._store.current()
+        found = self._store.load(self._check)
+        return found and found[0]
+
+    def _check(self, snapshot: Snapshot) -> None:
+        """Raise unless a version of elsewhere, or of before, can be trained from and served."""
+        if self.bandit_of(snapshot) is None:
+            servable(snapshot)
+            Bandit.load(snapshot.bandit, part_modules=self._config.select.part_modules)
 
     def _position_after(self, current: Snapshot) -> _Position:
         """Return the position after the current version: mostly where the last step ended."""

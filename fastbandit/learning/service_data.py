@@ -10,7 +10,7 @@ from fastbandit.files.atomic import mark_of
 from fastbandit.settings.service import Config
 from fastbandit.storage.data_folder import LOG_FILE
 from fastbandit.storage.events import Event, EventLog
-from fastbandit.storage.shared import AnyLog, open_log, open_store
+from fastbandit.storage.shared import AnyLog, open_log, service_store
 
 _PAGE = 10_000
 
@@ -30,7 +30,7 @@ class ServiceData:
 
     def __init__(self, config: Config) -> None:
         self.folder = Path(config.server.data_dir)
-        self.store = open_store(config.log.url, config.snapshots.url, self.folder)
+        self.store = service_store(config)
         self._url = config.log.url
         self._log: AnyLog | None = None
 

@@ -162,4 +162,6 @@ class ArmConstants:
     def of(arrays: Mapping[str, NDArray[Any]]) -> ArmConstants:
         width, noise, stamp, temper = arrays["numbers"].tolist()
         sums = (arrays["counts"], arrays["rewards"], arrays["offsets"], arrays["tried"])
+        if len({part.shape for part in sums[:3]}) > 1 or sums[0].ndim != 1:
+            raise ValueError(f"constants of {[part.shape for part in sums[:3]]} arms")
         return ArmConstants(*sums, width, None if noise < 0 else noise, int(stamp), temper)

@@ -266,6 +266,8 @@ class IdEncoder(Encoder):
         """Take over the saved number of ids, whatever the number so far."""
         saved = state.get(f"{prefix}weight")
         if saved is not None:
+            if saved.ndim != 2 or not len(saved) or saved.shape[1] != self.weight.shape[1]:
+                raise ValueError(f"{prefix}weight has shape {tuple(saved.shape)}")
             self.weight = nn.Parameter(saved.to(self.weight), requires_grad=False)
         super()._load_from_state_dict(state, prefix, *rest)
 

@@ -93,7 +93,17 @@ def decide_all(
             f"The contexts need finite numbers of ordinary size: got a row, {wrong[0]}, that is "
             f"infinite once embedded ({len(wrong)} such rows). Scale or drop those rows."
         )
+    if len(seeds) and answers.rows[:, 0].min() < 0:
+        raise no_score()
     return answers
+
+
+def no_score() -> NotFiniteError:
+    """Return why no arm was chosen: where no score is a number, none is the best."""
+    return NotFiniteError(
+        "An arm needs a score that is a number: got none for a context. Scale the contexts, or go "
+        "back to an older version."
+    )
 
 
 def draw_all(catalogue: FrozenCatalogue, seeds: Seeds, terms: Terms) -> Answers:

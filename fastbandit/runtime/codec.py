@@ -17,7 +17,7 @@ from fastbandit.features.kinds import Dense, FeaturesAndIds, Ids, shown
 from fastbandit.features.rewards import RewardKind
 from fastbandit.features.schema import Schema
 from fastbandit.features.tables import is_named
-from fastbandit.runtime.encodings import Encoding, LinearEncoding
+from fastbandit.runtime.encodings import Encoding, LinearEncoding, typical_inputs
 from fastbandit.types import Inputs
 
 _UNKNOWN = np.iinfo(np.int64).max
@@ -42,6 +42,11 @@ class Codec:
     def schema(self) -> Schema | None:
         """What contexts are read by, where they have names."""
         return getattr(self.context.kind, "schema", None)
+
+    @property
+    def typical(self) -> Inputs:
+        """The context whose features are all typical."""
+        return typical_inputs(self.context)
 
     @property
     def origin(self) -> NDArray[np.float64]:

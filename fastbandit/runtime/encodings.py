@@ -45,6 +45,11 @@ class Encoding:
         """Whether compiled code embeds contexts by itself: plain numbers."""
         return isinstance(self.kind, Dense)
 
+    @property
+    def features(self) -> int:
+        """How many numbers or words a row has beside its id."""
+        return self.matrix.shape[1] - 1 if len(self.matrix) else len(self.tokens)
+
     def is_clipped(self, inputs: Inputs) -> NDArray[np.bool_]:
         """Return for each row whether a number of it is cut: (n,)."""
         if inputs.dense is None or not self.bounds.size:
@@ -91,6 +96,11 @@ class LinearEncoding:
     is_compiled: ClassVar[bool] = False
 
     @property
+    def features(self) -> int:
+        """How many numbers or words a row has beside its id."""
+        return len(self.inputs.features.scale)
+
+    @property
     def typical(self) -> NDArray[np.float64]:
         """The mean of the dense columns that were seen, empty where there are none."""
         return self.inputs.features.shift
@@ -123,6 +133,22 @@ def encoding_from(note: dict[str, Any], arrays: dict[str, Array]) -> Encoding | 
     return Encoding(kind_from(note), tokens=tokens, typical=typical, **arrays)
 
 
+def typical_inputs(encoding: Encoding | LinearEncoding) -> Inputs:
+    """Return one row whose features are all typical."""
+    kind, typical = encoding.kind, encoding.typical
+    plain = kind.features if isinstance(kind, FeaturesAndIds) else kind
+    ids = np.zeros(1, dtype=np.int64) if isinstance(kind, Ids | FeaturesAndIds) else None
+    if isinstance(plain, Sparse):
+        from scipy.sparse import csr_matrix
+
+        return Inputs(sparse=csr_matrix((1, plain.dim), dtype=np.float32), ids=ids)
+    if isinstance(plain, Ids):
+        return Inputs(ids=ids)
+    sides = (plain.height, plain.width) if hasattr(plain, "height") else (plain.dim,)  # type: ignore[attr-defined]
+    usual = typical if np.size(typical) else np.zeros(sides)
+    return Inputs(dense=np.asarray(usual, dtype=np.float32).reshape(1, *sides), ids=ids)
+
+
 def note_of(kind: Features) -> dict[str, Any]:
     """Turn a kind of features into JSON values."""
     if isinstance(kind, FeaturesAndIds):
@@ -137,10 +163,9 @@ def note_of(kind: Features) -> dict[str, Any]:
 def kind_from(note: dict[str, Any]) -> Features:
     """Turn JSON values back into a kind of features."""
     if note["kind"] == "FeaturesAndIds":
-        ids = kind_from(note["ids"])
-        features = kind_from(note["features"])
-        assert isinstance(ids, Ids)
-        assert isinstance(features, Dense | Sparse)
+        ids, features = kind_from(note["ids"]), kind_from(note["features"])
+        if not isinstance(ids, Ids) or not isinstance(features, Dense | Sparse):
+            raise ValueError(f"features {features} with ids {ids}")
         return FeaturesAndIds(features, ids)
     if note["kind"] not in _KINDS:
         raise SnapshotError(

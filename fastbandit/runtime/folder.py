@@ -23,7 +23,8 @@ from fastbandit.files.mapped import Arrays
 from fastbandit.runtime.codec import Codec
 from fastbandit.runtime.encodings import Encoding, LinearEncoding, encoding_from
 from fastbandit.runtime.frozen_catalogue import FrozenCatalogue
-from fastbandit.runtime.parts import STORED_AS, FrozenArms, FrozenModel
+from fastbandit.runtime.model_checks import check_parts, check_rows
+from fastbandit.runtime.parts import FAR, STORED_AS, FrozenArms, FrozenModel
 from fastbandit.runtime.stored_ids import StoredIds
 
 FORMAT = 1
@@ -68,9 +69,9 @@ def read_folder(folder: Path, *, verify: bool = True) -> Stored:
         model = _read_part(FrozenModel, "model", arrays)
         codec = _read_codec(notes["words"], arrays)
         catalogue = _read_catalogue(notes, arrays)
-        _check_fit(model, catalogue, notes)
-        return Stored(model, catalogue, codec, int(notes["decisions"]))
-    except (LookupError, TypeError, ValueError, AttributeError) as error:
+        check_parts(model, catalogue, codec)
+        return Stored(model, catalogue, codec, _decisions(notes))
+    except Exception as error:  # whatever reading it brings, it is not what was written
         raise SnapshotError(
             f"The frozen bandit in {folder} does not fit together ({type(error).__name__}: "
             f"{error}): fastbandit {notes.get('fastbandit')} wrote it, this is {__version__}. "
@@ -95,34 +96,26 @@ def _catalogue_arrays(catalogue: FrozenCatalogue) -> Arrays:
 
 def _read_catalogue(notes: dict[str, Any], arrays: Arrays) -> FrozenCatalogue:
     is_numbered = not any(name.startswith("ids.") for name in arrays)
-    total, columns = int(notes["rows"]), notes["columns"]
+    total, first_more, columns = int(notes["rows"]), int(notes["first_more"]), notes["columns"]
     arms, values = _read_part(FrozenArms, "arms", arrays), _within("columns", arrays)
+    check_rows(total, first_more, len(arrays["more"]), len(arms.order))
     live = np.zeros(total, dtype=np.bool_)
-    live[arms.order], live[int(notes["first_more"]) :] = True, True
+    live[arms.order], live[first_more:] = True, True
     if "alive" in arrays:
         live &= arrays["alive"]
     rows = ArmRows(
-        IdTable(count=total) if is_numbered else _read_part(StoredIds, "ids", arrays),
+        IdTable(count=total) if is_numbered else _read_part(StoredIds, "ids", arrays).check(),
         live,
         columns=None if columns is None else Columns.restored(columns, values, rows=total),
     )
     return FrozenCatalogue(arms, rows, arrays["more"])
 
 
-def _check_fit(model: FrozenModel, catalogue: FrozenCatalogue, notes: dict[str, Any]) -> None:
-    """Check what compiled code relies on."""
-    arms, rows, total = catalogue.arms, catalogue.rows, int(notes["rows"])
-    count, dim = arms.vectors.shape
-    by_row: list[Any] = [] if rows.columns is None else [*rows.columns.arrays().values()]
-    is_fit = (
-        {int(notes["first_more"]) + len(catalogue.more), len(rows.ids), *map(len, by_row)}
-        == {total}
-        and {len(arms.order), len(arms.graph)} == {count}
-        and {catalogue.more.shape[1], len(model.to_embedding) - 1} == {dim}
-        and model.bounds.shape in ((0, 0), (2, model.encoder.shape[1] - 1))
-    )
-    if not is_fit:
-        raise ValueError(f"{total} rows, {count} arms of {dim} columns, and arrays of other sizes")
+def _decisions(notes: dict[str, Any]) -> int:
+    decisions = int(notes["decisions"])
+    if not 0 <= decisions < FAR:
+        raise ValueError(f"{decisions} decisions")
+    return decisions
 
 
 # -- the codec, which files call words

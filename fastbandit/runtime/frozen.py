@@ -19,12 +19,12 @@ from fastbandit.arms.stale_ids import check_known, drop_stale
 from fastbandit.errors import FastbanditError, NotFiniteError, SettingError
 from fastbandit.features.kinds import is_size
 from fastbandit.runtime.ahead import decide
-from fastbandit.runtime.batches import Answers, Terms, decide_all, draw_all
+from fastbandit.runtime.batches import Answers, Terms, decide_all, draw_all, no_score
 from fastbandit.runtime.codec import Codec
 from fastbandit.runtime.explanation import Asked, Explanation, check_learned
 from fastbandit.runtime.folder import Stored, read_folder, write_folder
 from fastbandit.runtime.frozen_catalogue import FrozenCatalogue
-from fastbandit.runtime.frozen_explanation import explain_frozen, typical_context
+from fastbandit.runtime.frozen_explanation import explain_frozen
 from fastbandit.runtime.live_catalogue import LiveCatalogue
 from fastbandit.runtime.offered_arms import Offer, offered_catalogue
 from fastbandit.runtime.parts import FrozenModel, check_delta
@@ -122,6 +122,8 @@ class FrozenBandit:
                     f"drop what is missing."
                 )
             row = int(buffers.rows[0, 0])
+            if row < 0:
+                raise no_score()
             if catalogue is self._arms.now or self._arms.now.rows.are_live(row):
                 break  # else the arm was discarded meanwhile
         score = codec.in_reward(float(buffers.scores[0, 0]))
@@ -255,7 +257,7 @@ class FrozenBandit:
         `draws` the propensity is estimated as well, as by `propensities`.
         """
         check_learned(self.version, what="An explanation")
-        inputs = typical_context(self._codec) if context is None else self._codec.read_one(context)
+        inputs = self._codec.read_one(self._codec.typical if context is None else context)
         asked = Asked(arm, None if seed is None else read_seed(seed), self.version)
         terms: dict[str, Any] = {"seeds": np.array([asked.seed or 0], dtype=np.uint64)}
         best = self.select(inputs, k=2, eligible=eligible, explore=seed is not None, **terms)

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from fastbandit.errors import UnknownArmError
-from fastbandit.features.kinds import FeaturesAndIds, Ids, Sparse
+from fastbandit.features.kinds import FeaturesAndIds, Ids
 from fastbandit.runtime.codec import Codec
 from fastbandit.runtime.explanation import ARM, OWN, Asked, Explanation, Floats, explain
 from fastbandit.runtime.feature_groups import FeatureGroups, names_and_spans
@@ -56,22 +56,6 @@ def explain_frozen(
         others=whole_scores(parts, context, rival),
         propensity=propensity,
     )
-
-
-def typical_context(codec: Codec) -> Inputs:
-    """Return the context whose features are all typical."""
-    kind, typical = codec.context.kind, codec.context.typical
-    plain = kind.features if isinstance(kind, FeaturesAndIds) else kind
-    ids = np.zeros(1, dtype=np.int64) if isinstance(kind, Ids | FeaturesAndIds) else None
-    if isinstance(plain, Sparse):
-        from scipy.sparse import csr_matrix
-
-        return Inputs(sparse=csr_matrix((1, plain.dim), dtype=np.float32), ids=ids)
-    if isinstance(plain, Ids):
-        return Inputs(ids=ids)
-    sides = (plain.height, plain.width) if hasattr(plain, "height") else (plain.dim,)  # type: ignore[attr-defined]
-    usual = typical if np.size(typical) else np.zeros(sides)
-    return Inputs(dense=np.asarray(usual, dtype=np.float32).reshape(1, *sides), ids=ids)
 
 
 def whole_scores(parts: Parts, context: FeatureGroups, row: int) -> FrozenArmScores:

@@ -554,6 +554,8 @@ def _land_in(arms: Arms, points: Floats, wanted: int, total: int, found: Found) 
     for number in range(len(points)):
         nearest_partitions(points[number], arms.centres, arms.groups, partitions, groups, numbers)
         for partition in partitions:
+            if partition >= total:  # an empty lane: the point is not finite
+                continue
             first, last = (partition * count) // total, ((partition + 1) * count) // total
             if not is_new(seen, first):  # type: ignore[arg-type]
                 continue

@@ -22,6 +22,7 @@ from fastbandit.score import Affine
 from fastbandit.search.steps import CompiledSteps
 
 _SURE = 17.0  # a sigmoid beyond this is 0 or 1 in float32
+_TINY = 1e-12
 _ROWS = 4  # compiled layers read so many inputs at a time
 _COLUMNS = 8
 _KINDS = {"scan": EXHAUSTIVE, "ascent": ASCENT, "generator": GENERATOR}
@@ -161,7 +162,8 @@ def _centre(model: CompiledModel) -> Tensor:
     """Return the centre of drawn weights, and the deviation of each."""
     if model.centre is None or model.spread is None:
         return torch.zeros(2, 0)
-    return torch.stack([model.centre, model.spread.square().sum(1).sqrt()])
+    deviations = model.spread.square().sum(1).sqrt()
+    return torch.stack([model.centre, deviations.clamp_min(_TINY)])  # draws are divided by it
 
 
 def _layers(generator: nn.Module | None) -> list[Any]:

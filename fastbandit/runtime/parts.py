@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any
 
@@ -15,6 +15,7 @@ from fastbandit.arms.partitions import Floats, Partitions, Positions
 from fastbandit.declaration import known_name
 from fastbandit.errors import InputError, NotFiniteError, SettingError, ShapeError
 from fastbandit.features.kinds import shown
+from fastbandit.files.array_specs import stored
 from fastbandit.noise.philox import decision_seeds
 from fastbandit.runtime.fold import BOUND, draw_all_masks
 
@@ -46,36 +47,40 @@ class FrozenModel:
     `bounds` are what columns of contexts are clipped to, lowest and highest; none if it is empty.
     """
 
-    counts: NDArray[np.int64]
-    numbers: Floats
-    encoder: Floats
-    first_weights: Floats
-    first_biases: Floats
-    deeper_weights: Floats
-    hidden: NDArray[np.int64]
-    last_weights: Floats
-    wide_weights: Floats
-    to_embedding: Floats
-    dropout: Floats
-    mask_sizes: NDArray[np.int64]
-    centre: Floats
-    spread: Floats
-    bonus: Floats
-    root: Floats
-    layer_1: Floats
-    layer_2: Floats
-    layer_3: Floats
-    box: Floats
-    own_shared: Floats = field(default_factory=lambda: _nothing(1))
-    own_prior: Floats = field(default_factory=lambda: _nothing(1))
-    own_means: Floats = field(default_factory=lambda: _nothing(2))
-    own_deviations: Floats = field(default_factory=lambda: _nothing(2))
-    own_constants: Floats = field(default_factory=lambda: _nothing(1))
-    own_widths: Floats = field(default_factory=lambda: _nothing(1))
-    own_stamp: NDArray[np.int64] = field(default_factory=lambda: read_only(np.zeros(0, np.int64)))
-    own_rows: Positions = field(default_factory=lambda: read_only(np.zeros((0, 0), np.int32)))
-    own_parts: Floats = field(default_factory=lambda: _nothing(2))
-    bounds: Floats = field(default_factory=lambda: _nothing(2))
+    counts: NDArray[np.int64] = stored("12", "int64")
+    numbers: Floats = stored("4", is_finite=False)
+    encoder: Floats = stored("encoded read")
+    first_weights: Floats = stored("inputs units")
+    first_biases: Floats = stored("units")
+    deeper_weights: Floats = stored("deeper")
+    hidden: NDArray[np.int64] = stored("layers", "int64")
+    last_weights: Floats = stored("last")
+    wide_weights: Floats = stored("inputs")
+    to_embedding: Floats = stored("axes embedding")
+    dropout: Floats = stored("masks 4", is_finite=False)
+    mask_sizes: NDArray[np.int64] = stored("masks", "int64")
+    centre: Floats = stored("2 drawn")
+    spread: Floats = stored("drawn draws")
+    bonus: Floats = stored("bonus")
+    root: Floats = stored("roots gradient")
+    layer_1: Floats = stored("signals width")
+    layer_2: Floats = stored("between width")
+    layer_3: Floats = stored("between proposed")
+    box: Floats = stored("4 columns")
+    own_shared: Floats = stored("own", default_factory=lambda: _nothing(1))
+    own_prior: Floats = stored("own", default_factory=lambda: _nothing(1))
+    own_means: Floats = stored("owners own_columns", default_factory=lambda: _nothing(2))
+    own_deviations: Floats = stored("owners own_columns", default_factory=lambda: _nothing(2))
+    own_constants: Floats = stored("constants", default_factory=lambda: _nothing(1))
+    own_widths: Floats = stored("constants", default_factory=lambda: _nothing(1))
+    own_stamp: NDArray[np.int64] = stored(
+        "stamps", "int64", default_factory=lambda: read_only(np.zeros(0, np.int64))
+    )
+    own_rows: Positions = stored(
+        "0 0", "int32", default_factory=lambda: read_only(np.zeros((0, 0), np.int32))
+    )
+    own_parts: Floats = stored("0 0", default_factory=lambda: _nothing(2))
+    bounds: Floats = stored("bounds bounded", is_finite=False, default_factory=lambda: _nothing(2))
 
     @cached_property
     def arrays(self) -> tuple[Array, ...]:
@@ -163,13 +168,13 @@ class FrozenArms:
     second, they are coordinates.
     """
 
-    order: Positions
-    vectors: Floats | NDArray[np.int16] | NDArray[np.int8]
-    decode: Floats
-    graph: Positions
-    centres: NDArray[np.float32]
-    groups: NDArray[np.float32]
-    far: Positions
+    order: Positions = stored("arms", "int32", least=0, below="rows")
+    vectors: Floats | NDArray[np.int16] | NDArray[np.int8] = stored("arms dim", *DTYPES)
+    decode: Floats = stored("2 dim")
+    graph: Positions = stored("arms neighbours", "int32", least=-1, below="arms")
+    centres: NDArray[np.float32] = stored("blocks columns 16", is_finite=False)
+    groups: NDArray[np.float32] = stored("group_blocks columns 16", is_finite=False)
+    far: Positions = stored("outermost", "int32", least=0, below="arms")
 
     @cached_property
     def arrays(self) -> tuple[Array, ...]:

@@ -13,11 +13,14 @@ from numpy.typing import NDArray
 
 from fastbandit.arms.arrays import read_only
 from fastbandit.arms.ids import IdTable
+from fastbandit.errors import SnapshotError
+from fastbandit.files.array_specs import check_arrays, stored
 from fastbandit.files.json_ids import id_from_json, id_to_json
 
 _ENCODER = json.JSONEncoder(ensure_ascii=False)
 _DECODER = json.JSONDecoder()
 _CODEC = ("utf-8", "surrogatepass")  # any string may be an id
+_UNREADABLE = (ValueError, LookupError, TypeError, RecursionError)
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,8 +31,16 @@ class StoredIds:
     decoded when it is asked for; all are when one must be found.
     """
 
-    text: NDArray[np.uint8]
-    starts: NDArray[np.int64]
+    text: NDArray[np.uint8] = stored("letters", "uint8")
+    starts: NDArray[np.int64] = stored("ends", "int64", least=1, below="past")
+
+    def check(self) -> StoredIds:
+        """Raise ValueError unless each id has a place in the text; what it says is read later."""
+        letters, ends = len(self.text), self.starts
+        check_arrays(self, {"letters": letters, "ends": max(2, ends.size), "past": letters + 1})
+        if ends[0] != 1 or ends[-1] != letters or (np.diff(ends) < 2).any():
+            raise ValueError("starts do not follow one another to the end of the text")
+        return self
 
     def __len__(self) -> int:
         return len(self.starts) - 1
@@ -59,8 +70,11 @@ class StoredIds:
     def id(self, row: int) -> Hashable:
         """Return the id of one row."""
         piece = self._view[self.starts[row] : self.starts[row + 1] - 1]
-        written, _ = _DECODER.raw_decode(str(piece, *_CODEC))  # half the time of json.loads
-        return id_from_json(written)
+        try:
+            written, _ = _DECODER.raw_decode(str(piece, *_CODEC))  # half the time of json.loads
+            return id_from_json(written)
+        except _UNREADABLE as error:
+            raise _damaged(error) from error
 
     def append(self, ids: Iterable[Any], *, live: NDArray[np.bool_] | None = None) -> IdTable:
         """Return a table with more rows at its end; ids of rows not live are free again."""
@@ -69,7 +83,10 @@ class StoredIds:
     @cached_property
     def table(self) -> IdTable:
         """All ids, decoded."""
-        return IdTable.restored(_decoded(self._view[1:-1]))
+        listed = _decoded(self._view[1:-1])
+        if len(listed) != len(self):
+            raise _damaged(ValueError(f"{len(listed)} of {len(self)}"))
+        return IdTable.restored(listed)
 
     @cached_property
     def _view(self) -> memoryview:
@@ -89,4 +106,15 @@ class StoredIds:
 
 def _decoded(pieces: bytes | memoryview) -> list[Hashable]:
     """Decode many ids, written one after the other."""
-    return list(map(id_from_json, json.loads("[" + str(pieces, *_CODEC) + "]")))
+    try:
+        listed = list(map(id_from_json, json.loads("[" + str(pieces, *_CODEC) + "]")))
+        hash(tuple(listed))
+    except _UNREADABLE as error:
+        raise _damaged(error) from error
+    return listed
+
+
+def _damaged(error: Exception) -> SnapshotError:
+    return SnapshotError(
+        f"The ids of the arms cannot be read ({type(error).__name__}: {error}). Load an older copy."
+    )

@@ -86,6 +86,9 @@ class GeneratorSearch:
 
     def restored(self, tensors: dict[str, Tensor], notes: dict[str, Any]) -> Search:
         size, rng = (int(notes["inputs"]), int(notes["dim"])), Generator()
+        wanted = {size[0] * self.hidden, self.hidden**2, self.hidden * self.heads * size[1]}
+        if wanted - {tensor.numel() for tensor in tensors.values()}:  # before there is room for it
+            raise ValueError(f"a generator of {size} inputs and columns, and tensors of others")
         generator = ArmGenerator(*size, heads=self.heads, hidden=self.hidden, rng=rng)
         generator.load_state_dict(tensors)
         device = next(iter(tensors.values())).device

@@ -22,6 +22,7 @@ from fastbandit.errors import (
 )
 from fastbandit.files.atomic import mark_of
 from fastbandit.runtime.frozen import FrozenBandit
+from fastbandit.runtime.servable import servable
 from fastbandit.serving.arm_change_file import ArmChangeFile, KnownChanges
 from fastbandit.serving.decider import Decider, Serving
 from fastbandit.serving.metrics import Metrics
@@ -32,7 +33,7 @@ from fastbandit.settings.service import Config
 from fastbandit.storage.arm_changes import apply_change
 from fastbandit.storage.deltas import Delta
 from fastbandit.storage.events import ArmsChanged
-from fastbandit.storage.shared import AnyLog, open_log, open_store
+from fastbandit.storage.shared import AnyLog, open_log, service_store
 from fastbandit.storage.snapshot_version import Snapshot, read_snapshot
 
 _LOGGER = logging.getLogger("fastbandit.serving")
@@ -59,7 +60,7 @@ class SnapshotFollower:
     ) -> None:
         self._config, self._decider, self._metrics = config, decider, metrics
         self._folder, self._is_unavailable = Path(config.server.data_dir), is_unavailable
-        self.store = open_store(config.log.url, config.snapshots.url, self._folder)
+        self.store = service_store(config)
         self._change_file = ArmChangeFile(self._folder / _CHANGES_FILE) if config.log.url else None
         self._guard = SchemaGuard(config)
         self.changing = asyncio.Lock()
@@ -103,15 +104,19 @@ class SnapshotFollower:
         except FastbanditError as error:
             if is_start and isinstance(error, SettingError):
                 raise
-            self._metrics.failed_swaps += 1
-            text = " ".join(str(error).split())
-            self.problem = Reason("snapshot", text, "Roll back, or restore the snapshot.")
+            self.problem = self._rejected(str(error), "Roll back, or restore the snapshot.")
             if (serving := self._decider.serving) is not None:
                 self._decider.publish(
                     serving.bandit, catalogue=serving.catalogue, problems=[self.problem]
                 )
-            _LOGGER.error("snapshot rejected", extra={"reason": text})
         self._pointer = pointer
+
+    def _rejected(self, why: str, fix: str) -> Reason:
+        """Count and log a snapshot that cannot serve; return that as a problem."""
+        text = " ".join(why.split())
+        self._metrics.failed_swaps += 1
+        _LOGGER.error("snapshot rejected", extra={"reason": text})
+        return Reason("snapshot", text, fix)
 
     def _is_early(self, pointer: tuple[int, int]) -> bool:
         """Return whether to wait for a snapshot's first delta: it may know less."""
@@ -123,16 +128,16 @@ class SnapshotFollower:
 
     async def _swap(self) -> None:
         """Load the current snapshot beside the one that serves, then replace it."""
-        snapshot = await asyncio.to_thread(self.store.current)
-        if snapshot is None:
-            return
         async with self.changing:  # no arm changes between reading them and the swap
-            bandit, catalogue = await asyncio.to_thread(self._load, snapshot)
+            found = await asyncio.to_thread(self.store.load, self._load)
+            if found is None:
+                return
+            snapshot, (bandit, catalogue) = found
             self._snapshot, self.delta = snapshot, None
             await self._take_delta(bandit)
             self.problem = None
             if snapshot.fell_back:
-                self.problem = Reason("snapshot", snapshot.fell_back, "Restore it, or roll back.")
+                self.problem = self._rejected(snapshot.fell_back, "Restore it, or roll back.")
             problems = [] if self.problem is None else [self.problem]
             self._decider.publish(bandit, catalogue=catalogue, problems=problems)
         self._metrics.swaps += 1
@@ -144,13 +149,11 @@ class SnapshotFollower:
 
         Returns it with the number of the last change.
         """
-        known = self._known(snapshot)
-        bandit = FrozenBandit.load(snapshot.frozen)
+        known, bandit = self._known(snapshot), servable(snapshot)
         self._guard.check(bandit, snapshot)
         for change in known.changes:
             if change.seq > snapshot.cut.seq:
                 _apply(bandit, change)
-        bandit.warm()
         bandit.select(
             np.zeros((1, self._decider.columns), dtype=np.float32), seeds=np.zeros(1, np.uint64)
         )

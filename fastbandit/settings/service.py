@@ -276,6 +276,9 @@ class SnapshotsConfig:
     """Where versions of the bandit are stored for all who share the log."""
 
     url: str = entry("", "folder or URL that all reach, such as s3://bucket/folder; needs log.url")
+    signing_key_file: str = entry(
+        "", "file of keys, one a line: versions are signed by the first, and need to be by one"
+    )
 
 
 @dataclass(frozen=True)

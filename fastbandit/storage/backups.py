@@ -24,7 +24,7 @@ from fastbandit.files.manifest import BACKUP, MANIFEST, read_manifest, write_jso
 from fastbandit.progress import Progress, silent
 from fastbandit.storage.data_folder import LOG_FILE
 from fastbandit.storage.log_reader import check_integrity, one_moment_of
-from fastbandit.storage.snapshot_store import SnapshotStore
+from fastbandit.storage.snapshot_store import DAMAGE_REPORTS, SnapshotStore
 
 FORMAT = 1
 KEYS_FILE, DECIDES_FILE = "keys.json", "decides.json"
@@ -168,6 +168,8 @@ def _copy_snapshots(source: Path, target: Path) -> int | None:
             continue
         for report in (source / "refused").glob("[0-9]*.json"):
             _copy(report, target / "refused" / report.name)
+        for report in source.glob(DAMAGE_REPORTS):
+            _copy(report, target / report.name)
         write_json(target / store.pointer.name, {"version": current.version})
         return current.version
     raise DataError(

@@ -11,11 +11,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from fastbandit.errors import SnapshotError
+from fastbandit.errors import SettingError, SnapshotError
 from fastbandit.files.atomic import rename
+from fastbandit.files.signing import Keys
 from fastbandit.storage.deltas import Delta
 from fastbandit.storage.snapshot_registry import Registered, SnapshotRegistry
-from fastbandit.storage.snapshot_store import SnapshotStore
+from fastbandit.storage.snapshot_store import Check, SnapshotStore, nothing_read
 from fastbandit.storage.snapshot_version import NOTES, Snapshot, read_snapshot
 
 _FOLLOW_SECONDS = 0.5
@@ -24,8 +25,8 @@ _FOLLOW_SECONDS = 0.5
 class RegisteredStore(SnapshotStore):
     """A folder of versions that follows a registry, and publishes to it."""
 
-    def __init__(self, folder: str | Path, registry: SnapshotRegistry) -> None:
-        super().__init__(folder)
+    def __init__(self, folder: str | Path, registry: SnapshotRegistry, *, keys: Keys = ()) -> None:
+        super().__init__(folder, keys=keys)
         self.registry, self._followed = registry, 0.0
         self._taken = ""  # the hash of what the registry pointed to last
         self._delta: tuple[int, int] | None = None  # the newest that was fetched
@@ -124,7 +125,7 @@ class RegisteredStore(SnapshotStore):
         published = (row.version for row in self.registry.rows())
         return max([-1, *published, *self.registry.refused()]) + 1
 
-    def rollback(self, version: int | None = None) -> Snapshot:
+    def rollback(self, version: int | None = None, *, check: Check[Any] = nothing_read) -> Snapshot:
         """Let all serve an older version (None: the parent) from now on."""
         self.pull()
         version = self._parent() if version is None else version
@@ -137,7 +138,13 @@ class RegisteredStore(SnapshotStore):
             )
         with self._reporting(), self._writing():
             self._fetch(row)
-        return super().rollback(version)
+        return super().rollback(version, check=check)
+
+    def sign(self) -> Sequence[int]:
+        raise SettingError(
+            "Versions that machines share are signed as they are published: got some that are. "
+            "Let the learner publish another, then name snapshots.signing_key_file on deciders."
+        )
 
     def refuse(self, version: int, report: dict[str, Any]) -> None:
         self.registry.refuse(version, {**report, "version": version})

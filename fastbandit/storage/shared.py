@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
+from fastbandit.files.signing import read_keys
+from fastbandit.settings.service import Config
 from fastbandit.storage.data_folder import LOG_FILE
 from fastbandit.storage.snapshot_store import SnapshotStore
 from fastbandit.storage.sqlite_log import SqliteLog
@@ -29,11 +31,21 @@ def open_log(
     return PostgresLog(url, is_reader=is_reader, timeout_seconds=timeout_seconds)
 
 
-def open_store(log_url: str, url: str, folder: Path) -> SnapshotStore:
-    """Open the snapshots of a data folder; with a URL for all machines, the folder follows that."""
+def service_store(config: Config) -> SnapshotStore:
+    """Open the snapshots of a service."""
+    own, folder = config.snapshots, Path(config.server.data_dir)
+    return open_store(config.log.url, own.url, folder, key_file=own.signing_key_file)
+
+
+def open_store(log_url: str, url: str, folder: Path, *, key_file: str = "") -> SnapshotStore:
+    """Open the snapshots of a data folder; with a URL for all machines, the folder follows that.
+
+    With a file of keys, versions are signed, and need to be.
+    """
+    keys = read_keys(key_file)
     if not url:
-        return SnapshotStore(folder / "snapshots")
+        return SnapshotStore(folder / "snapshots", keys=keys)
     from fastbandit.storage.registered_store import RegisteredStore
     from fastbandit.storage.snapshot_registry import SnapshotRegistry
 
-    return RegisteredStore(folder / "snapshots", SnapshotRegistry(log_url, url))
+    return RegisteredStore(folder / "snapshots", SnapshotRegistry(log_url, url), keys=keys)

@@ -3,7 +3,8 @@
 A version is drafted in a folder of its own, noted with the hash of all it holds, synced, and
 renamed to its number; only then the pointer moves. So whatever happens in between, the pointer
 names a version that is whole. What is refused leaves a report, and its number is not used
-again.
+again. One that is damaged later is set aside under another name, with the reason beside it, and
+the newest whole one stands in.
 """
 
 from __future__ import annotations
@@ -17,21 +18,40 @@ from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import asdict, replace
 from fcntl import LOCK_EX, flock
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias, TypeVar
 
-from fastbandit.errors import SnapshotError
-from fastbandit.files.atomic import raising, rename, sync_path
+from fastbandit.errors import SettingError, SnapshotError
+from fastbandit.files.atomic import mark_of, raising, rename, sync_path
 from fastbandit.files.manifest import write_json
+from fastbandit.files.signing import Keys
 from fastbandit.storage.deltas import Delta, DeltaFiles
-from fastbandit.storage.snapshot_version import Cut, Snapshot, read_snapshot, write_notes
+from fastbandit.storage.snapshot_version import (
+    NOTES,
+    Cut,
+    Snapshot,
+    is_damage,
+    read_snapshot,
+    sign_notes,
+    write_notes,
+)
 
 POINTER = "current.json"
 REPORTS = 100
 """So many reports of refused versions stay."""
 _ROLLED_BACK = "Rolled back"
 
+Mark: TypeAlias = tuple[int, int] | None
+_DAMAGED = "damaged-"
+DAMAGE_REPORTS = f"{_DAMAGED}[0-9]*.json"
+_Read = TypeVar("_Read")
+Check: TypeAlias = Callable[[Snapshot], _Read]
+"""Reads a version, or raises SnapshotError: see `fastbandit.runtime.servable`."""
 Reached = Callable[[str], None]
 """Called with the name of each step, once it is done."""
+
+
+def nothing_read(snapshot: Snapshot) -> None:
+    """Take a version as it is."""
 
 
 def nothing_more(step: str) -> None:
@@ -57,30 +77,57 @@ def locking(path: Path) -> Iterator[None]:
 class SnapshotStore:
     """Stores versions in a folder. Any number may read; writers wait for one another."""
 
-    def __init__(self, folder: str | Path) -> None:
-        self.folder = Path(folder)
+    def __init__(self, folder: str | Path, *, keys: Keys = ()) -> None:
+        self.folder, self.keys = Path(folder), keys
         self.pointer = self.folder / POINTER
         self.deltas = DeltaFiles(self.folder / "deltas")
 
     # -- reading
 
-    def current(self) -> Snapshot | None:
-        """Return the version to serve, or the newest older one that is whole where it is not."""
-        pointed = self._pointed()
-        try:
-            return None if pointed is None else self.get(pointed)
-        except SnapshotError as error:
-            why = str(error)
-        refused = self._refused_versions()
-        for version in reversed(self.versions()):
-            if version < (pointed or 0) and version not in refused:
-                with suppress(SnapshotError):
-                    return replace(self.get(version), fell_back=why)
-        raise SnapshotError(why)
+    def current(self, check: Check[Any] = nothing_read) -> Snapshot | None:
+        """Return the version to serve, or the newest older one that is whole where it is not.
+
+        One is whole if `check`, called with it, raises no SnapshotError.
+        """
+        found = self._newest(check)[0]
+        return found and found[0]
+
+    def load(self, read: Check[_Read]) -> tuple[Snapshot, _Read] | None:
+        """Return the version to serve with what `read` made of it, or the newest older one.
+
+        Those that `read` finds damaged are set aside, if one is left.
+        """
+        found, errors = self._newest(read)
+        for version, (error, mark) in errors.items():
+            if is_damage(error):
+                self.set_aside(version, str(error), mark=mark)
+        return found
+
+    def _newest(
+        self, read: Check[_Read]
+    ) -> tuple[tuple[Snapshot, _Read] | None, dict[int, tuple[SnapshotError, Mark]]]:
+        """Return the newest version that can be read, from the pointer's on.
+
+        Also the errors of those before it, each with the mark of the notes as they were.
+        """
+        pointed, errors = self._pointed(), dict[int, tuple[SnapshotError, Mark]]()
+        if pointed is None:
+            return None, errors
+        refused, why = self._refused_versions(), ""
+        older = [one for one in reversed(self.versions()) if one < pointed and one not in refused]
+        for version in (pointed, *older):
+            mark = mark_of(self._folder_of(version) / NOTES)
+            try:
+                snapshot = self.get(version)
+                return (replace(snapshot, fell_back=why), read(snapshot)), errors
+            except SnapshotError as error:
+                errors[version] = (error, mark)
+                why = why or self._damage_of(version) or str(error)
+        raise SnapshotError(why) from errors[pointed][0]
 
     def get(self, version: int) -> Snapshot:
         """Return a version, or say why it cannot be trusted."""
-        return read_snapshot(self._folder_of(version), check=True)
+        return read_snapshot(self._folder_of(version), check=True, keys=self.keys)
 
     def list(self) -> Sequence[Snapshot]:
         """Return all versions that are whole, oldest first."""
@@ -118,7 +165,7 @@ class SnapshotStore:
 
     def next_version(self) -> int:
         """Return the number of the next version: one that none ever had."""
-        return max([-1, *self.versions(), *self._refused_versions()]) + 1
+        return max([-1, *self.versions(), *self._refused_versions(), *self._set_aside()]) + 1
 
     def newest_delta(self, snapshot: Snapshot) -> Delta | None:
         return self.deltas.read(snapshot.version, snapshot.hash)
@@ -171,7 +218,7 @@ class SnapshotStore:
         with self._reporting(), self._writing():
             current = self.current()
             check_follows(parent and parent.version, current and current.version)
-            write_notes(draft, {**own, "notes": notes})
+            write_notes(draft, {**own, "notes": notes}, keys=self.keys)
             sync_path(draft)
             reached("noted")
             rename(draft, self._folder_of(version))
@@ -194,8 +241,11 @@ class SnapshotStore:
                 if whole and whole[-1].parent == pointed and whole[-1].version != pointed:
                     self._point(whole[-1].version)
 
-    def rollback(self, version: int | None = None) -> Snapshot:
-        """Serve an older version (None: the parent) from now on; younger ones are refused."""
+    def rollback(self, version: int | None = None, *, check: Check[Any] = nothing_read) -> Snapshot:
+        """Serve an older version (None: the parent) from now on; younger ones are refused.
+
+        One for which `check` raises does not serve.
+        """
         versions = self.versions()
         if not versions or version not in (None, *versions):
             raise SnapshotError(
@@ -205,6 +255,7 @@ class SnapshotStore:
             )
         with self._reporting(), self._writing():
             snapshot = self.get(self._parent() if version is None else version)
+            check(snapshot)
             refused = self._refused_versions()
             reason = f"{_ROLLED_BACK} to version {snapshot.version}."
             for younger in self.list():
@@ -220,6 +271,32 @@ class SnapshotStore:
         with self._reporting():
             self._report_of(version).parent.mkdir(parents=True, exist_ok=True)
             write_json(self._report_of(version), {**report, "version": version})
+
+    def sign(self) -> Sequence[int]:
+        """Sign all versions that are whole, in place of other signatures; return which."""
+        if not self.keys:
+            raise SettingError(
+                "Signing versions needs a key: got none. Name a file in snapshots.signing_key_file."
+            )
+        whole = SnapshotStore(self.folder).list()
+        with self._reporting(), self._writing():
+            for snapshot in whole:
+                sign_notes(snapshot.folder, self.keys)
+        return [snapshot.version for snapshot in whole]
+
+    def set_aside(self, version: int, reason: str, *, mark: Mark) -> None:
+        """Rename a version that is damaged, with the reason beside it, for people to look at.
+
+        It stays where its notes have another mark, as others brought it anew meanwhile, and where
+        this folder cannot be written to.
+        """
+        folder, name = self._folder_of(version), f"{_DAMAGED}{version:06d}"
+        with suppress(OSError), self._writing():
+            if mark_of(folder / NOTES) == mark and not self._damage_of(version):
+                report = {"version": version, "reason": reason}
+                write_json(self.folder / f"{name}.json", report)
+                before = len([*self.folder.glob(f"{name}*/")])  # it was restored since
+                folder.rename(self.folder / (f"{name}-{before + 1}" if before else name))
 
     def prune(self, keep: int) -> Sequence[int]:
         """Remove all but the newest versions; the current one, its parent and younger ones stay."""
@@ -248,6 +325,18 @@ class SnapshotStore:
         with suppress(FileNotFoundError):
             self._folder_of(version).rename(going)
         shutil.rmtree(going, ignore_errors=True)
+
+    def _set_aside(self) -> set[int]:
+        found = self.folder.glob(DAMAGE_REPORTS)
+        return {int(path.stem.removeprefix(_DAMAGED)) for path in found}
+
+    def _damage_of(self, version: int) -> str:
+        """Return why a version was set aside, nothing where it is there."""
+        with suppress(OSError, ValueError, LookupError, TypeError):
+            if not self._folder_of(version).exists():
+                path = self.folder / f"{_DAMAGED}{version:06d}.json"
+                return str(json.loads(path.read_text(encoding="utf-8"))["reason"])
+        return ""
 
     def _folder_of(self, version: int) -> Path:
         return self.folder / f"{version:06d}"

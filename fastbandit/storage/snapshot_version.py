@@ -9,9 +9,17 @@ from pathlib import Path
 from typing import Any
 
 from fastbandit.arms.arrays import Array
-from fastbandit.errors import SnapshotError
-from fastbandit.files.manifest import MANIFEST, SNAPSHOT, digest_of, read_manifest, write_manifest
+from fastbandit.errors import FormatError, SnapshotError
+from fastbandit.files.atomic import file_digest
+from fastbandit.files.manifest import (
+    MANIFEST,
+    SNAPSHOT,
+    digest_of,
+    read_manifest,
+    write_manifest,
+)
 from fastbandit.files.mapped import map_arrays
+from fastbandit.files.signing import Keys
 
 FORMAT = 1
 PARTS = ("bandit", "frozen")
@@ -69,19 +77,29 @@ class Snapshot:
             return None
 
 
-def write_notes(folder: Path, notes: dict[str, Any]) -> None:
+def write_notes(folder: Path, notes: dict[str, Any], *, keys: Keys = ()) -> None:
     """Write down what a version says of itself, with the hash of each of its parts."""
     parts: dict[str, Any] = {}
     for part in PARTS:
         manifest = (folder / part / MANIFEST).read_bytes()
         arrays, digest = json.loads(manifest)["arrays"], hashlib.sha256(manifest).hexdigest()
-        parts[part] = {"manifest": digest, "arrays": arrays["file"], "bytes": arrays["bytes"]}
-    write_manifest(folder / NOTES, {**notes, **parts}, kind=SNAPSHOT, format=FORMAT)
+        own = {"arrays": arrays["file"], "bytes": arrays["bytes"], "sha256": arrays["sha256"]}
+        parts[part] = {"manifest": digest, **own}
+    write_manifest(folder / NOTES, {**notes, **parts}, kind=SNAPSHOT, format=FORMAT, keys=keys)
 
 
-def read_snapshot(folder: Path, *, check: bool = False) -> Snapshot:
-    """Read what a version says of itself; with `check`, raise unless its parts are whole."""
+def sign_notes(folder: Path, keys: Keys) -> None:
+    """Sign what a version says of itself, which stays as it is."""
     notes = read_manifest(folder / NOTES, kind=SNAPSHOT, format=FORMAT)
+    write_manifest(folder / NOTES, notes, kind=SNAPSHOT, format=FORMAT, keys=keys)
+
+
+def read_snapshot(folder: Path, *, check: bool = False, keys: Keys = ()) -> Snapshot:
+    """Read what a version says of itself; with `check`, raise unless its parts are whole.
+
+    Where there are keys, it needs to be signed by one of them.
+    """
+    notes = read_manifest(folder / NOTES, kind=SNAPSHOT, format=FORMAT, keys=keys)
     for part in PARTS if check else ():
         if not _is_whole(folder / part, notes.get(part)):
             raise SnapshotError(
@@ -95,11 +113,36 @@ def read_snapshot(folder: Path, *, check: bool = False) -> Snapshot:
             cut["interactions"] = cut.pop("pairs")
         said = dict(notes["notes"])
         return Snapshot(int(notes["version"]), parent, Cut(**cut), digest_of(notes), said, folder)
-    except (KeyError, TypeError, ValueError) as error:
+    except (KeyError, TypeError, ValueError, OverflowError) as error:
         raise SnapshotError(
             f"The snapshot in {folder} does not fit together ({type(error).__name__}: {error}). "
             f"Roll back to an older one."
         ) from error
+
+
+def check_hashes(snapshot: Snapshot) -> None:
+    """Raise unless all arrays of a version are the ones that were saved: reads them once."""
+    notes = read_manifest(snapshot.folder / NOTES, kind=SNAPSHOT, format=FORMAT)
+    for part in PARTS:
+        folder, entry = snapshot.folder / part, dict(notes[part])
+        try:
+            wanted = entry.get("sha256") or _manifest_hash(folder)  # notes once had none
+            found = file_digest(folder / Path(str(entry["arrays"])).name)
+        except (OSError, ValueError, LookupError, TypeError) as error:
+            raise SnapshotError(
+                f"The arrays in {folder} cannot be read ({type(error).__name__}: {error}). Roll "
+                f"back to an older version."
+            ) from error
+        if found != wanted:
+            raise SnapshotError(
+                f"The arrays in {folder} are not the ones that were saved: their SHA-256 should "
+                f"be {wanted[:12]}…, and is {found[:12]}…. Roll back to an older version."
+            )
+
+
+def _manifest_hash(folder: Path) -> str:
+    manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
+    return str(manifest["arrays"]["sha256"])
 
 
 def _is_whole(folder: Path, entry: Any) -> bool:
@@ -114,3 +157,15 @@ def _is_whole(folder: Path, entry: Any) -> bool:
         return digest == entry["manifest"] and arrays.stat().st_size == int(entry["bytes"])
     except (OSError, ValueError, LookupError, TypeError):
         return False
+
+
+def is_damage(error: SnapshotError) -> bool:
+    """Return whether an error says that files are not as they were written.
+
+    Else another version of fastbandit, or this one once its machine is well, may read them.
+    """
+    cause = error.__cause__
+    is_passing = isinstance(cause, OSError | MemoryError) and not isinstance(
+        cause, FileNotFoundError | SnapshotError
+    )
+    return not isinstance(error, FormatError) and not is_passing

@@ -20,17 +20,20 @@ from fastbandit.arms.frame import Frame
 from fastbandit.arms.ids import IdTable
 from fastbandit.arms.rows import ArmRows
 from fastbandit.errors import SnapshotError
+from fastbandit.files.array_specs import ArraySpec, check_array
 from fastbandit.files.json_ids import id_from_json, id_to_json
 from fastbandit.files.manifest import BANDIT, read_arrays, write_arrays
 from fastbandit.files.mapped import Arrays
-from fastbandit.interfaces import FittedSearch, LearnsToSearch
+from fastbandit.interfaces import Exploration, FittedSearch, LearnsToSearch, Search
 from fastbandit.policy import Policy
-from fastbandit.score import Affine
+from fastbandit.score import Affine, Candidates
 from fastbandit.settings.blueprint import Blueprint
 from fastbandit.settings.parts import Modules, read, write
 from fastbandit.training.update import embed
 from fastbandit.types import Inputs, Interactions
 
+_FRAME = {"vectors": "rows dim", "centre": "embedding", "axes": "dim embedding"}
+_FRAME |= {"inverse": "embedding dim"}
 FORMAT = 3
 OLDER = (2,)
 
@@ -69,24 +72,37 @@ def load_snapshot(folder: Path, *, device: str, modules: Modules = ()) -> Saved:
     arrays = {name: array.copy() for name, array in mapped.items()}
     try:
         plan: Blueprint = read(manifest["blueprint"], modules=modules)
+        if not isinstance(plan.search, Search) or not isinstance(plan.exploration, Exploration):
+            raise ValueError(f"search {plan.search!r}, exploration {plan.exploration!r}")
         version, decisions = int(manifest["version"]), int(manifest["decisions"])
+        held = sum(array.size for array in arrays.values())
+        for kind in (plan.context, plan.arm):
+            if not 0 <= int(getattr(kind, "dim", 0)) <= held:  # before there is room for it
+                raise ValueError(f"{kind} of {held} numbers")
         model = plan.model(device=device)
         arms = _read_box_or_catalogue(manifest, arrays, device=device)
         model.load_state_dict(_read_tensors("model", arrays))
         if isinstance(arms, BoxSpace) and version > 0:
             arms = embed(arms, model)
+        if isinstance(arms, Catalogue) and version > 0 and arms.vectors is None:
+            raise ValueError(f"version {version} of arms that were never embedded")
         search, notes = plan.search, manifest.get("generator")
         if isinstance(search, LearnsToSearch) and notes:
             tensors = _read_tensors("generator", arrays)
             search = search.restored({name: one.to(device) for name, one in tensors.items()}, notes)
         policy = Policy(model, plan.exploration, search, arms)
         history = _read_history(arrays) if "history.rewards" in arrays else None
-    except (KeyError, TypeError, ValueError, RuntimeError, AttributeError) as error:
+        pending = int(manifest.get("pending", 0))
+        _check_counts(version, decisions, pending, history)
+        if version > 0 and history is not None and len(history):
+            _check_score(policy, history.contexts.take(slice(0, 1)))
+    except ImportError:  # of a part from elsewhere
+        raise
+    except Exception as error:  # whatever reading it brings, it is not what was written
         raise SnapshotError(
             f"The snapshot in {folder} does not fit together ({type(error).__name__}: {error}). "
             f"Load an older copy."
         ) from error
-    pending = int(manifest.get("pending", 0))
     return Saved(plan, policy, history, version, decisions, pending)
 
 
@@ -128,14 +144,58 @@ def _read_box_or_catalogue(
     if "columns" in manifest:  # bandits were saved without columns once
         values = {name: arrays[f"columns.{name}"] for name in manifest["columns"]}
         columns = Columns.restored(manifest["columns"], values, rows=len(live))
+    sizes = {"rows": len(live), **_sizes_of(features)}
+    _check("alive", live, "rows", "bool", sizes)
+    if not live.any() or not len(listed) == len(features) == len(live):
+        raise ValueError(f"{len(live)} rows, {len(features)} of features and {len(listed)} ids")
     catalogue = Catalogue(ArmRows(IdTable.restored(listed), live, features, columns))
     if "arms.vectors" not in arrays:
         return catalogue
+    axes, indexed = arrays["arms.axes"], arrays["arms.indexed"]
+    sizes |= {"dim": axes.shape[0], "embedding": axes.shape[1], "indexed": len(indexed)}
+    for name, shape in _FRAME.items():
+        _check(name, arrays[f"arms.{name}"], shape, "float32", sizes)
+    _check("indexed", indexed, "indexed", "int64", sizes, below="rows")
+    if not len(indexed) or len(np.unique(indexed)) != len(indexed):
+        raise ValueError("indexed names a row twice, or none")
     to_embedding = Affine(*(_tensor(arrays[f"arms.{name}"], device) for name in ("centre", "axes")))
     frame = Frame(to_embedding, _tensor(arrays["arms.inverse"], device))
-    return catalogue.restored(
-        frame, _tensor(arrays["arms.vectors"], device), arrays["arms.indexed"]
-    )
+    return catalogue.restored(frame, _tensor(arrays["arms.vectors"], device), indexed)
+
+
+def _check(
+    name: str, array: Any, shape: str, dtype: str, sizes: dict[str, int], *, below: str = ""
+) -> None:
+    least = 0 if below else None
+    check_array(name, array, ArraySpec(tuple(shape.split()), (dtype,), least, below, True), sizes)
+
+
+def _sizes_of(inputs: Inputs) -> dict[str, int]:
+    """Return how wide rows of features are, or raise ValueError where they are none."""
+    dense, ids = inputs.dense, inputs.ids
+    if dense is not None and (dense.dtype != np.float32 or not np.isfinite(dense).all()):
+        raise ValueError(f"features of {dense.dtype} that are no finite numbers")
+    if ids is not None and (ids.dtype != np.int64 or ids.ndim != 1 or (ids < 0).any()):
+        raise ValueError(f"ids of shape {ids.shape} of {ids.dtype}")
+    lengths = {part.shape[0] for part in (dense, inputs.sparse, ids) if part is not None}
+    if len(lengths) != 1:
+        raise ValueError(f"features of {lengths} rows")
+    return {"columns": 0 if dense is None else dense[:1].size}
+
+
+@torch.no_grad()
+def _check_score(policy: Policy, context: Inputs) -> None:
+    """Raise unless the model scores an arm for a context that it learned."""
+    score = policy.score(context, seeds=np.zeros(1, dtype=np.uint64))
+    if isinstance(policy.arms, Catalogue):
+        row = torch.from_numpy(policy.arms.rows.live_rows[:1])[None]
+        score.of(Candidates(row, policy.arms.at(row)))
+
+
+def _check_counts(version: int, decisions: int, pending: int, history: Interactions | None) -> None:
+    learned = 0 if history is None else len(history)
+    if version < 0 or not 0 <= decisions < 2**62 or not 0 <= pending <= learned:
+        raise ValueError(f"version {version}, {decisions} decisions, {pending} pending")
 
 
 def _write_history(history: Interactions) -> Arrays:
@@ -150,6 +210,16 @@ def _read_history(arrays: Arrays) -> Interactions:
     both = _read_inputs("history.contexts", arrays), _read_inputs("history.arms", arrays)
     rewards, weights, rows = (arrays.get(f"history.{n}") for n in ("rewards", "weights", "rows"))
     assert rewards is not None
+    sizes = {"learned": len(rewards)}
+    _check("rewards", rewards, "learned", "float32", sizes)
+    if weights is not None:
+        _check("weights", weights, "learned", "float64", sizes)
+    if rows is not None:
+        _check("rows", rows, "learned", "int64", sizes)
+    if not len(both[0]) == len(both[1]) == len(rewards):
+        raise ValueError(f"{len(both[0])} contexts and {len(both[1])} arms of {len(rewards)}")
+    for inputs in both:
+        _sizes_of(inputs)
     return Interactions(*both, rewards, weights, rows)
 
 
@@ -168,7 +238,8 @@ def _read_inputs(name: str, arrays: Arrays) -> Inputs:
         from scipy.sparse import csr_matrix
 
         parts = (arrays[f"{name}.sparse.{part}"] for part in ("data", "indices", "indptr"))
-        sparse = csr_matrix(tuple(parts), shape=tuple(arrays[f"{name}.sparse.shape"]))
+        sparse = csr_matrix(tuple(parts), shape=tuple(arrays[f"{name}.sparse.shape"].tolist()))
+        sparse.check_format(full_check=True)
     return Inputs(arrays.get(f"{name}.dense"), sparse, arrays.get(f"{name}.ids"))
 
 

@@ -132,6 +132,30 @@ def _requests(run: Run) -> Iterator[Row]:
     yield Row("every error names field, value and fix", f"{run['unfit']} do not", not run["unfit"])
 
 
+def _flips(run: Run) -> Iterator[Row]:
+    faults = run["unsaid"] + run["lost"] + run["reused"]
+    found = (
+        f"{run['flips']} flips in any file: {run['older']} answered by an older version, {faults} "
+        f"without saying so, not at all or under a number used again"
+    )
+    is_met = run["flips"] >= 200 and run["older"] == run["flips"] and not faults
+    bar = "200 flips of a bit of the newest version, restart: an older one answers, degraded said"
+    yield Row(bar, found, is_met)
+    found = f"slowest {run['slowest_seconds']:.1f} s; {run['whole_seconds']:.1f} s without a flip"
+    yield Row("within 5 s", found, run["slowest_seconds"] <= 5.0)
+
+
+def _mutants(run: Run) -> Iterator[Row]:
+    found = (
+        f"{run['mutants']:,} of {run['originals']} folders: {run['crashes']} crashes, "
+        f"{run['hangs']} hangs, {run['untyped']} untyped; {run['refused']:,} refused, "
+        f"{run['decided']:,} decided"
+    )
+    is_met = run["mutants"] >= 20_000 and run["crashes"] == run["hangs"] == run["untyped"] == 0
+    bar = "20,000 changed folders, hashes made anew: 0 crashes, 0 hangs, 0 untyped errors"
+    yield Row(bar, found, is_met)
+
+
 def _learning(run: Run) -> Iterator[Row]:
     shares = "; ".join(f"{one['service']:.3f} / {one['in_process']:.3f}" for one in run["results"])
     bar = f"h2, {run['arms']:,} arms, over HTTP: reward within 3 % of the in-process loop"
@@ -203,6 +227,8 @@ CAMPAIGNS: dict[str, tuple[str, Callable[[Run], Iterator[Row]]]] = {
     "kills": ("rounds", _kills),
     "power-cut": ("cuts", _power_cut),
     "disk": ("", _disk),
+    "flips": ("flips", _flips),
+    "mutants": ("mutants", _mutants),
     "swaps": ("swaps", _swaps),
     "overload": ("", _overload),
     "requests": ("", _requests),

@@ -196,5 +196,5 @@ def test_arrays_that_do_not_fit_one_another_are_rejected(
     shorter = replace(catalogue, arms=replace(catalogue.arms, **{change: cut}))
     FrozenBandit(model, shorter, codec).save(tmp_path)
 
-    with pytest.raises(SnapshotError, match="arrays of other sizes"):
+    with pytest.raises(SnapshotError, match="fits the others"):
         FrozenBandit.load(tmp_path)

@@ -222,3 +222,61 @@ def test_a_new_version_leaves_the_old_delta_behind(config: Config) -> None:
         assert requester.service.metrics.ignored_deltas == 0
 
     run(config, story)
+
+
+def flip(path: Path) -> None:
+    content = bytearray(path.read_bytes())
+    content[-1] ^= 1
+    path.write_bytes(content)
+
+
+@pytest.mark.parametrize("part", ["bandit", "frozen"])
+def test_an_older_version_stands_in_for_one_with_a_flipped_bit(config: Config, part: str) -> None:
+    store, newest = store_of(config)
+    flip(next((newest.folder / part).glob("*.safetensors")))
+
+    async def story(requester: Caller) -> None:
+        assert requester.service.version == 0
+        made = await requester.select()
+        status = await requester("GET", "/v1/status")
+        (problem,) = [one for one in status.body["problems"] if one["name"] == "snapshot"]
+
+        assert made["degraded"]
+        assert "SHA-256" in problem["detail"]
+        assert (await requester("GET", "/ready")).status == 200
+        assert requester.service.metrics.failed_swaps == 1
+
+    run(config, story)
+    assert store.versions() == [0]
+    assert (store.folder / "damaged-000001").is_dir()
+    assert store.next_version() == 2
+
+
+def test_one_that_is_damaged_as_it_is_published_does_not_end_what_serves(config: Config) -> None:
+    store, newest = store_of(config)
+
+    async def story(requester: Caller) -> None:
+        with store.drafting() as draft:
+            for part in ("bandit", "frozen"):
+                shutil.copytree(newest.folder / part, draft / part)
+            damaged = store.publish(draft, {}, version=2, parent=newest, cut=newest.cut)
+        flip(next(damaged.frozen.glob("*.safetensors")))
+        await soon(lambda: requester.service.follower.problem is not None)
+
+        assert requester.service.version == 1
+        assert (await requester.select())["degraded"]
+
+    run(config, story)
+
+
+def test_a_learner_goes_on_from_the_one_that_stands_in(config: Config) -> None:
+    store, newest = store_of(config)
+    flip(next(newest.bandit.glob("*.safetensors")))
+
+    step = Learner(config).step()
+
+    assert step.version == 2
+    current = store.current()
+    assert current is not None
+    assert (current.version, current.parent, current.fell_back) == (2, 0, "")
+    assert (store.folder / "damaged-000001.json").exists()

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from little_versions import Killed, publish
 
-from fastbandit.errors import SnapshotError
+from fastbandit.errors import FormatError, SettingError, SnapshotError
 from fastbandit.storage.snapshot_store import SnapshotStore
 from fastbandit.storage.snapshot_version import Cut, Snapshot
 
@@ -267,3 +267,145 @@ def test_a_folder_that_cannot_be_written_to_is_one_clear_error(tmp_path: Path) -
 
     with pytest.raises(SnapshotError, match="written to"):
         publish(SnapshotStore(tmp_path / "file" / "snapshots"))
+
+
+# -- what is damaged
+
+
+def rejecting(*versions: int) -> Callable[[Snapshot], int]:
+    """Return what reads the number of a version, and finds some damaged."""
+
+    def read(snapshot: Snapshot) -> int:
+        if snapshot.version in versions:
+            raise SnapshotError(f"Version {snapshot.version} does not fit.")
+        return snapshot.version
+
+    return read
+
+
+def test_one_that_cannot_be_loaded_is_set_aside_and_an_older_one_stands_in(
+    store: SnapshotStore,
+) -> None:
+    published(store, 4)
+
+    found = store.load(rejecting(2, 3))
+
+    assert found is not None
+    assert (found[0].version, found[1]) == (1, 1)
+    assert found[0].fell_back == "Version 3 does not fit."
+    assert store.versions() == [0, 1]
+    for version in (2, 3):
+        assert (store.folder / f"damaged-{version:06d}" / "snapshot.json").exists()
+        assert "does not fit" in (store.folder / f"damaged-{version:06d}.json").read_text()
+
+
+def test_all_who_ask_later_hear_why(store: SnapshotStore) -> None:
+    published(store, 2)
+    store.load(rejecting(1))
+    current = SnapshotStore(store.folder).current()
+
+    assert current is not None
+    assert (current.version, current.fell_back) == (0, "Version 1 does not fit.")
+
+
+def test_the_number_of_one_set_aside_is_not_used_again(store: SnapshotStore) -> None:
+    published(store, 2)
+    store.load(rejecting(1))
+    shutil.rmtree(store.folder / "damaged-000001")
+    following = publish(store)
+
+    assert (following.version, following.parent) == (2, 0)
+    assert following.fell_back == ""
+
+
+def test_nothing_is_set_aside_where_nothing_would_be_left(store: SnapshotStore) -> None:
+    published(store, 2)
+
+    with pytest.raises(SnapshotError, match="Version 1 does not fit"):
+        store.load(rejecting(0, 1))
+    assert store.versions() == [0, 1]
+
+
+def test_looking_sets_nothing_aside(store: SnapshotStore) -> None:
+    published(store, 2)
+    current = store.current(rejecting(1))
+
+    assert current is not None
+    assert current.version == 0
+    assert store.versions() == [0, 1]
+
+
+def test_one_that_others_may_read_stays(store: SnapshotStore) -> None:
+    published(store, 2)
+
+    def read(snapshot: Snapshot) -> None:
+        if snapshot.version == 1:
+            raise FormatError("Format 9.")
+
+    found = store.load(read)
+
+    assert found is not None
+    assert found[0].fell_back == "Format 9."
+    assert store.versions() == [0, 1]
+
+
+def test_one_that_was_brought_anew_meanwhile_stays(store: SnapshotStore) -> None:
+    published(store, 2)
+
+    def read(snapshot: Snapshot) -> None:
+        if snapshot.version == 1:
+            notes = (snapshot.folder / "snapshot.json").read_bytes()
+            (snapshot.folder / "snapshot.json").unlink()
+            (snapshot.folder / "again").write_bytes(notes)
+            (snapshot.folder / "again").rename(snapshot.folder / "snapshot.json")
+            raise SnapshotError("It was half-written.")
+
+    assert store.load(read) is not None
+    assert store.versions() == [0, 1]
+
+
+def test_one_that_is_restored_and_damaged_again_is_set_aside_beside_the_first(
+    store: SnapshotStore,
+) -> None:
+    published(store, 2)
+    shutil.copytree(store.folder / "000001", store.folder.parent / "backup")
+    store.load(rejecting(1))
+    shutil.copytree(store.folder.parent / "backup", store.folder / "000001")
+    assert served(store) == 1
+    store.load(rejecting(1))
+
+    assert (store.folder / "damaged-000001").exists()
+    assert (store.folder / "damaged-000001-2").exists()
+
+
+def test_a_rollback_to_one_that_does_not_pass_changes_nothing(store: SnapshotStore) -> None:
+    published(store, 2)
+
+    with pytest.raises(SnapshotError, match="does not fit"):
+        store.rollback(0, check=rejecting(0))
+    assert served(store) == 1
+
+
+def test_signed_versions_are_read_by_their_key_alone(tmp_path: Path) -> None:
+    signed = SnapshotStore(tmp_path, keys=[b"k" * 16])
+    publish(SnapshotStore(tmp_path))
+    with pytest.raises(SnapshotError, match="signature"):
+        signed.current()
+    shutil.rmtree(tmp_path / "000000")
+    (tmp_path / "current.json").unlink()
+    publish(signed)
+
+    assert served(signed) == 0
+    assert served(SnapshotStore(tmp_path)) == 0
+    with pytest.raises(SnapshotError, match="signature"):
+        SnapshotStore(tmp_path, keys=[b"other" * 4]).current()
+
+
+def test_versions_that_are_there_can_be_signed(store: SnapshotStore) -> None:
+    first, second = published(store, 2)
+    signing = SnapshotStore(store.folder, keys=[b"k" * 16])
+
+    assert signing.sign() == [0, 1]
+    assert signing.list() == [first, second]
+    with pytest.raises(SettingError, match="signing_key_file"):
+        store.sign()

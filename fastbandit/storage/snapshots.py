@@ -75,7 +75,7 @@ def load_snapshot(folder: Path, *, device: str, modules: Modules = ()) -> Saved:
         if not isinstance(plan.search, Search) or not isinstance(plan.exploration, Exploration):
             raise ValueError(f"search {plan.search!r}, exploration {plan.exploration!r}")
         version, decisions = int(manifest["version"]), int(manifest["decisions"])
-        held = sum(array.size for array in arrays.values())
+        held = max(2**16, sum(array.size for array in arrays.values()))
         for kind in (plan.context, plan.arm):
             if not 0 <= int(getattr(kind, "dim", 0)) <= held:  # before there is room for it
                 raise ValueError(f"{kind} of {held} numbers")

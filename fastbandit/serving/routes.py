@@ -17,7 +17,7 @@ from fastbandit.serving.arm_columns import add_columns, check_columns, with_titl
 from fastbandit.serving.console import STATIC
 from fastbandit.serving.decider import Serving, not_ready
 from fastbandit.serving.explaining import Known, explain_arm, explain_decision, unknown_decision
-from fastbandit.serving.json_keys import check_keys
+from fastbandit.serving.json_names import check_names
 from fastbandit.serving.keys import Scope
 from fastbandit.serving.metrics import render
 from fastbandit.serving.openapi import openapi
@@ -51,7 +51,7 @@ class Routes:
         self._read_reward = msgspec.json.Decoder(schemas.RewardRequest).decode
         self._read_put = msgspec.json.Decoder(schemas.UpsertArmsRequest).decode
         self._read_delete = msgspec.json.Decoder(schemas.DiscardArmsRequest).decode
-        check_keys(b'{"a": 1, "b": 2}')  # compiled before anyone waits for it
+        check_names(b'{"a": 1, "b": 2}')  # compiled before anyone waits for it
 
     def table(self) -> dict[str, dict[str, Route]]:
         """Return every route: path, method, the scope it needs, and what answers."""
@@ -305,7 +305,7 @@ async def _read(decode: Callable[[bytes], Any], body: bytes) -> Any:
 def _decoded(decode: Callable[[bytes], Any], body: bytes) -> Any:
     try:
         request = decode(body)
-        check_keys(body)
+        check_names(body)
         return request
     except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError) as error:
         raise problems.rejection_of_body(error, body) from error

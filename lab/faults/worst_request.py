@@ -22,6 +22,7 @@ import msgspec
 import numpy as np
 
 from fastbandit.progress import Progress, progress_bar, silent
+from fastbandit.serving.schemas import MOST_OFFERED
 from fastbandit.settings.limits import LimitsConfig
 from lab.faults.ending import end_with_report
 from lab.faults.load import Answers, Load, load_from_process
@@ -111,7 +112,7 @@ def largest(arms: int, limits: LimitsConfig) -> Iterator[tuple[str, str, dict[st
     contexts = rng.normal(size=(_CONTEXTS, _DIM)).round(4).tolist()
     few = min(arms, limits.eligible // _CONTEXTS)
     many = min(arms, limits.eligible, limits.body_bytes // (len(str(arms)) + 2))
-    offered = [{"id": n} for n in range(min(few, limits.log_bytes // _CONTEXTS // 40))]
+    offered = [{"id": n} for n in range(10 * MOST_OFFERED // _CONTEXTS)]
     select, listed = "/v1/select", list(range(many))
     yield "a long list", select, {"context": contexts[0], "eligible": listed}
     yield "lists × contexts", select, {"contexts": contexts, "eligible": listed[:few]}

@@ -14,7 +14,7 @@ from fastbandit.serving.problems import Rejection, shortened
 _DEEPEST = 64
 
 
-def check_keys(body: bytes) -> None:
+def check_names(body: bytes) -> None:
     """Reject a body, which is JSON, where an object of it has a key twice."""
     colons = body.count(b":")
     if colons > 1 and may_repeat(np.frombuffer(body, dtype=np.uint8), colons):

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fastbandit.serving.json_keys import check_keys, may_repeat
+from fastbandit.serving.json_names import check_names, may_repeat
 from fastbandit.serving.problems import Rejection
 from fastbandit.settings.service import Config
 from tests.serving.little_service import Caller, run
@@ -36,7 +36,7 @@ _VALUES = st.recursive(
 )
 def test_a_key_twice_is_rejected(body: bytes) -> None:
     with pytest.raises(Rejection) as caught:
-        check_keys(body)
+        check_names(body)
     assert caught.value.status == 400
 
 
@@ -51,12 +51,12 @@ def test_a_key_twice_is_rejected(body: bytes) -> None:
     ],
 )
 def test_the_same_key_in_two_objects_is_none_twice(body: bytes) -> None:
-    check_keys(body)
+    check_names(body)
 
 
 @given(_VALUES, st.booleans())
 def test_nothing_is_found_in_what_has_each_key_once(value: Any, is_ascii: bool) -> None:
-    check_keys(json.dumps(value, ensure_ascii=is_ascii).encode("utf-8", "surrogatepass"))
+    check_names(json.dumps(value, ensure_ascii=is_ascii).encode("utf-8", "surrogatepass"))
 
 
 @given(st.dictionaries(st.text(), _VALUES, min_size=1, max_size=6), _VALUES)
@@ -65,7 +65,7 @@ def test_a_key_is_found_wherever_it_comes_again(value: dict[str, Any], more: Any
     body = (json.dumps(value)[:-1] + "," + again[1:]).encode()
 
     with pytest.raises(Rejection):
-        check_keys(b'{"x": [1, ' + body + b"]}")
+        check_names(b'{"x": [1, ' + body + b"]}")
 
 
 def test_many_keys_take_one_pass() -> None:

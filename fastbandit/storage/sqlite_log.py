@@ -144,15 +144,19 @@ class SqliteLog:
 
     @property
     def last(self) -> int:
-        if self._is_reader:
-            with self._reporting("read"):
-                ((self._last, self._at),) = _rows(self._opened(), sql.LAST)
-        return self._last
+        return self._end()[0]
 
     @property
     def last_at(self) -> int:
-        """The time of the last event that this log has seen, 0 where there is none."""
-        return self._at
+        """The time of the last event, 0 where there is none."""
+        return self._end()[1]
+
+    def _end(self) -> tuple[int, int]:
+        """Return the number and the time of the last event: others write what a reader reads."""
+        if self._is_reader:
+            with self._reporting("read"):
+                ((self._last, self._at),) = _rows(self._opened(), sql.LAST)
+        return self._last, self._at
 
     @property
     def identity(self) -> str:

@@ -41,6 +41,7 @@ _ARMS, _FEATURES = 40, 4
 _BETWEEN = 0.05  # seconds from one decision to the next
 _GENERATOR = "[training.generator]\niterations = 10\ntargets = 64\nsample = 16\n"
 _MOST_KILLS = 50
+_DUE = 1.0  # seconds after a cut
 _WITHIN = 60.0  # seconds until somebody is told
 
 
@@ -135,14 +136,17 @@ def _arriving(folder: Path) -> Iterator[None]:
 
 def _slow(folder: Path, train_seconds: float, versions: int) -> list[float]:
     """Return for how long versions had been due when they were trained."""
-    config = _config(folder, iterations=5, **{"learn.seconds": 1.0, "learn.fresh": 10})
-    beside, lags = LearnerProcess(config, None, metrics=Metrics()), list[float]()
+    config = _config(folder, iterations=5, **{"learn.seconds": _DUE, "learn.fresh": 10**6})
+    store, lags = SnapshotStore(folder / "snapshots"), list[float]()
 
     def train(bandit: Bandit, data: TrainingData, curve: Curve) -> Bandit:
         until = time.monotonic() + train_seconds
         trained = train_here(bandit, data, curve)
         time.sleep(max(0.0, until - time.monotonic()))
-        lags.append(float(beside.state()["lag_seconds"]))
+        parent = store.current()
+        with closing(SqliteLog(folder / LOG_FILE, is_reader=True)) as log:
+            if parent is not None and parent.cut.at:  # a version is due so long after the last cut
+                lags.append(round((log.last_at - parent.cut.at) / 1e6 - _DUE, 3))
         return trained
 
     with _arriving(folder):
@@ -236,8 +240,8 @@ def behind_command(
 ) -> None:
     """Let training be slower than what arrives, hang, and be killed faster than it ends.
 
-    Ends with 1 if a version is later than two trainings, if nobody is told within a minute, or if
-    kills starve the learner.
+    Ends with 1 if a version is later than two trainings, if it takes over a minute to be told, or
+    if kills starve the learner.
     """
     report = fall_behind(
         train_seconds=train_seconds,

@@ -117,7 +117,7 @@ class SpooledLog:
             self.unavailable = None
 
     def _end_outage(self) -> None:
-        """Tell the remote for how long nothing could be written, before anything else."""
+        """Write to the remote, before anything else, for how long nothing could be written."""
         if self._since is not None:
             self._remote.append([TimePassed(outage=max(0, self._clock() - self._since))])
             self._since = None
@@ -261,7 +261,7 @@ class SpooledLog:
             self._replay(self._append_group)
 
     def _set_spool_aside(self, error: FastbanditError) -> None:
-        """Give a damaged spool another name, and begin a new one; raise any other error."""
+        """Rename a damaged spool, and begin a new one; raise any other error."""
         if not _is_damaged(error):
             raise error
         if self._spool is not None:

@@ -6,7 +6,6 @@ Call `check_event_log` on your own. The docstring of each law is what it holds a
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from itertools import product
 from random import Random
 from typing import Any
@@ -26,32 +25,11 @@ from fastbandit.storage.events import (
 )
 from fastbandit.storage.memory_log import MemoryLog
 from fastbandit.testing.laws import need, need_equal
+from fastbandit.testing.log_backend import Clock as Clock
+from fastbandit.testing.log_backend import LogBackend as LogBackend
 
 _ODD = 'it\'s "é" 😀 \\ \x01\n\x7f\u2028'
 _WAIT = 1_000
-
-
-@dataclass
-class Clock:
-    """A clock that stands still until its time is set, in microseconds."""
-
-    time: int = 1_000_000
-
-    def __call__(self) -> int:
-        return self.time
-
-
-@dataclass(frozen=True)
-class LogBackend:
-    """How logs of one kind are opened.
-
-    `make` returns an empty log that goes by a clock. `reopen` closes a log and opens it again.
-    `beside` returns another log that reads what a first writes.
-    """
-
-    make: Callable[[Clock], EventLog]
-    reopen: Callable[[EventLog], EventLog]
-    beside: Callable[[EventLog], EventLog]
 
 
 def check_event_log(backend: LogBackend) -> None:

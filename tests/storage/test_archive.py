@@ -13,7 +13,7 @@ from fastbandit.storage.archive import DAY_FILE, Archive
 from fastbandit.storage.events import RewardCame, TimePassed
 
 REWARDS = [("a", 0.5, '"x"', "", "counted", 1, 10), ("b", 1.0, None, "p", "late", 3, 11)]
-TICKS = [(2, 10), (4, 12)]
+TICKS = [(0, 2, 10), (0, 4, 12)]
 
 
 def rows_of(kind: str) -> Iterable[Any]:

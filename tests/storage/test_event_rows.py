@@ -33,7 +33,7 @@ def test_columns_are_the_fields_of_a_decision_in_their_order() -> None:
     names = [column.name for column in DECISION_COLUMNS]
 
     fields = [field.name for field in structs.fields(DecisionMade)]
-    assert [*names[:-2], "seq", "at", *names[-2:]] == fields
+    assert [*names[:-3], "seq", "at", *names[-3:]] == fields
 
 
 def test_a_decision_is_read_with_the_types_of_its_fields() -> None:

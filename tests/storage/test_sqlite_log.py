@@ -103,7 +103,7 @@ def test_a_disk_that_fails_is_named_in_the_error(path: Path, disk: VolatileDisk)
 
 
 def test_a_full_disk_refuses_and_goes_on_when_there_is_room(path: Path) -> None:
-    log, kept = SqliteLog(path, pragmas=["max_page_count = 12"]), 0
+    log, kept = SqliteLog(path, pragmas=["max_page_count = 24"]), 0
 
     def fill() -> None:
         nonlocal kept

@@ -11,7 +11,7 @@ from fastbandit.storage import sqlite_sql
 from fastbandit.storage.sqlite_log import SqliteLog
 
 STATEMENTS = {name: sql for name, sql in vars(sqlite_sql).items() if isinstance(sql, str)}
-STATEMENTS = {name: sql for name, sql in STATEMENTS.items() if name.isupper()}
+STATEMENTS = {name: sql for name, sql in STATEMENTS.items() if name.isupper() and name[0] != "_"}
 
 
 @pytest.mark.parametrize("name", sorted(set(STATEMENTS) - {"SOME"}))

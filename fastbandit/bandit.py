@@ -16,9 +16,9 @@ from fastbandit.arms.box_space import BoxSpace
 from fastbandit.arms.catalogue import Catalogue, Embed
 from fastbandit.arms.columns import Columns
 from fastbandit.arms.ids import list_ids
-from fastbandit.arms.requests import ArmTable, Request
+from fastbandit.arms.requests import ArmTable, Request, read_context
 from fastbandit.arms.rows import Upserted
-from fastbandit.arms.spaces import read_both, read_interactions, read_more, read_request, table_of
+from fastbandit.arms.spaces import read_interactions, read_more, read_request, read_space, table_of
 from fastbandit.arms.stale_ids import check_known
 from fastbandit.audit import audit
 from fastbandit.declaration import check_seed
@@ -78,7 +78,8 @@ class Bandit:
         progress: bool | None = None,
     ) -> None:
         check_reward_kind(reward)
-        kind, space, arm_kind = read_both(context, arms, ids, columns, embed_ids=embed_ids)
+        kind = read_context(context)
+        space, arm_kind = read_space(arms, ids, columns, embed_ids=embed_ids)
         self._device, self._progress = check_device(device), progress
         self._private: RewardModel | None = None  # a model that only this bandit holds
         self._blueprint = blueprint(

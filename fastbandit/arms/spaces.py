@@ -13,8 +13,7 @@ from fastbandit.arms.box_space import BoxSpace
 from fastbandit.arms.catalogue import Catalogue
 from fastbandit.arms.ids import IdTable, list_ids
 from fastbandit.arms.named_arms import named_arms, read_named
-from fastbandit.arms.requests import ArmTable, Request, check_one_each, read_context
-from fastbandit.arms.shared_texts import with_shared_texts
+from fastbandit.arms.requests import ArmTable, Request, check_one_each
 from fastbandit.errors import InputError, SettingError
 from fastbandit.features.kinds import (
     Dense,
@@ -30,14 +29,6 @@ from fastbandit.features.rewards import read_rewards
 from fastbandit.features.tables import is_named
 from fastbandit.features.tables import table_of as named_rows
 from fastbandit.types import Features, Inputs, Interactions
-
-
-def read_both(
-    context: Any, arms: Any, ids: Iterable[Any] | None, columns: Any, *, embed_ids: bool
-) -> tuple[Features, Catalogue | BoxSpace, Features]:
-    """Return the kind of contexts, an arm space, and the kind of its features."""
-    context, arms = with_shared_texts(context, arms, ids)
-    return read_context(context), *read_space(arms, ids, columns, embed_ids=embed_ids)
 
 
 def read_space(

@@ -1,8 +1,7 @@
 """Kinds of columns that hold names: categories, sets of them, texts, ids.
 
 Levels that are named have a number of their own; others share one. Where there are too many, all
-are hashed. Texts are hashed word by word, rare words counting more (idf); those of many lie where
-their words do, in a space in which words that go together are near each other.
+are hashed. Texts are hashed word by word, rare words counting more (idf).
 """
 
 from __future__ import annotations
@@ -44,7 +43,6 @@ from fastbandit.features.hashing import (
     name_numbers,
     names_of,
 )
-from fastbandit.features.text_spaces import fit_space, space_array
 
 MOST_LEVELS = 64
 """Above so many levels, all are hashed."""
@@ -176,17 +174,13 @@ def hashed_writer(placed: Sequence[tuple[int, Any]]) -> Callable[[Sequence[Any],
     reads = [column.as_bytes for _, column in placed]
     kinds = [getattr(column, "weights", None) for _, column in placed]
     weights = np.array([one for one in kinds if one is not None]).reshape(-1, RARITIES)
-    number, table, places = count(), crc_table(), np.empty((len(placed), 5), np.int64)
-    spaces, stop = [np.zeros(0, np.int8)], 0
+    number, table, places = count(), crc_table(), np.empty((len(placed), 3), np.int64)
     for row, ((at, column), kind) in enumerate(zip(placed, kinds, strict=True)):
-        spaces.append(np.zeros(0, np.int8) if kind is None else column.directions.ravel())
-        start, stop = stop, stop + len(spaces[-1])
-        places[row] = at, at + column.width, -1 if kind is None else next(number), start, stop
-    joined = np.concatenate(spaces)
+        places[row] = at, at + column.width, -1 if kind is None else next(number)
 
     def write(values: Sequence[Any], out: Row) -> None:
         read = [as_bytes(value) for as_bytes, value in zip(reads, values, strict=True)]
-        add_row(joined_bytes(read), places, weights, joined, table, out)
+        add_row(joined_bytes(read), places, weights, table, out)
 
     return write
 
@@ -281,10 +275,8 @@ class CategorySet:
 class Text:
     """A text: its words hashed to `dim` numbers, rare words counting more.
 
-    `rarity` has a digit for each shared count of words, from 0, in every text, to f. In a `space`,
-    fitted to many texts, words that go together lie together, and a text lies in the middle of its
-    words: texts of columns with one space can be compared. A text of more than `longest` characters
-    is refused.
+    `rarity` has a digit for each shared count of words, from 0, in every text, to f. A text of more
+    than `longest` characters is refused.
     """
 
     name: str
@@ -293,7 +285,6 @@ class Text:
     longest: int = 100_000
     default: Any = None
     note: str = ""
-    space: str = setting(default="", came_later=True)
     is_hashed: ClassVar[bool] = True
 
     @property
@@ -322,22 +313,13 @@ class Text:
             return np.ones(RARITIES)
         return np.array([_IDF * int(digit, 16) for digit in self.rarity])
 
-    @cached_property
-    def directions(self) -> NDArray[np.int8]:
-        """Where the words of each bucket lie: (buckets, dim), no rows without a space."""
-        return space_array(self.space, self.dim)
-
     def fitted(self, values: Values) -> Text:
-        if self.space:
-            return self
         counts, rows = np.zeros(RARITIES, dtype=np.int64), listed(values)
         for first in range(0, len(rows), _ROWS):
             count_tokens(bytes_of(self._texts(rows[first : first + _ROWS])), counts)
         idf = np.log((len(rows) + 1) / (counts + 1.0))
         digits = np.clip(np.rint(idf / _IDF), 0, 15).astype(int)
-        space = fit_space(self._texts(rows), self.dim)
-        rarity = "" if space else "".join(f"{digit:x}" for digit in digits)
-        return replace(self, rarity=rarity, space=space)
+        return replace(self, rarity="".join(f"{digit:x}" for digit in digits))
 
     def as_bytes(self, value: Any) -> bytes:
         text = value if type(value) is str and len(value) <= self.longest else self._text(value)
@@ -347,8 +329,7 @@ class Text:
         return _one_writer(self, at)
 
     def fill(self, values: Values, out: Row) -> None:
-        texts = bytes_of(self._texts(listed(values)))
-        add_tokens(texts, self.weights, self.directions, out)
+        add_tokens(bytes_of(self._texts(listed(values))), self.weights, out)
 
     def from_text(self, text: str) -> Any:
         return text
@@ -357,8 +338,6 @@ class Text:
         return {"type": ["string", "null"], "maxLength": self.longest}
 
     def says(self) -> str:
-        if self.space:
-            return f"the middle of its words, in {self.dim} directions"
         return f"words hashed to {self.dim} numbers{' by idf' if self.rarity else ''}"
 
 

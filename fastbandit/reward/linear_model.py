@@ -3,16 +3,11 @@
 Early on, with few rewards, it beats a network where arms have many features. It has the shape of a
 network whose hidden units say nothing, so that whatever searches, draws from or freezes a network
 with a Bayesian last layer does so with this one.
-
-Where contexts and arms have texts of one space, products of what matches by name are features, too
-(`fastbandit.reward.matches`). Among what is left, directions of both sides that go together are
-found first, by a regression on all of their products.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -29,7 +24,6 @@ from fastbandit.reward.encoders import (
     SparseEncoder,
 )
 from fastbandit.reward.last_layer_model import LastLayerReward
-from fastbandit.reward.matches import REST, Side, matches_of
 from fastbandit.types import Floats, Inputs, Interactions
 
 TEMPER = 0.57
@@ -37,7 +31,6 @@ TEMPER = 0.57
 _HIDDEN = 8
 _SAMPLE = 16_384  # rows that directions are taken from
 _ARM_PRECISION = 3.0  # of the prior of weights of arm features
-_PAIR_PRECISION = 100.0  # of the prior of weights of products that do not match by name
 _FREE = 1e-6
 _STEPS = 50
 _LONGEST = 2.0
@@ -50,12 +43,8 @@ class LinearReward(LastLayerReward):
 
     def __init__(self, plan: Any, *, rng: Generator) -> None:
         shape = {"hidden": (_HIDDEN,), "product": False, "wide": True, "fourier_features": 0}
-        matches = matches_of(plan.context, plan.arm)
-        if matches is not None:
-            shape |= {"product": True, "embedding": matches.count + REST}
         plain = replace(plan, network=replace(plan.network, **shape))
         super().__init__(plain, prior_precision=1.0, rng=rng)
-        self.matches = matches
         with torch.no_grad():
             for parameter in self.parameters():
                 parameter.zero_()
@@ -85,13 +74,8 @@ class LinearReward(LastLayerReward):
             assert some.dense is not None
             dense = torch.as_tensor(some.dense, device=features.linear.weight.device)
             numbers = features.standardise(dense.double()).cpu().numpy()
-            if self.matches is None:
-                found = principal_directions(numbers, min(size, numbers.shape[1])).T
-            else:
-                side = (self.matches.arm, self.matches.context)[which]
-                scales = features.standardise.scale.double().cpu().numpy()
-                found = _matched(side, side.rows(scales, self.matches.texts), numbers)
-            features.linear.weight[: len(found)] = torch.from_numpy(found).float()
+            found = principal_directions(numbers, min(size, numbers.shape[1]))
+            features.linear.weight[: found.shape[1]] = torch.from_numpy(found.T).float()
         elif isinstance(features, SparseEncoder):
             assert some.sparse is not None
             lengths = np.sqrt(np.asarray(some.sparse.multiply(some.sparse).sum(1))[:, 0])
@@ -109,68 +93,27 @@ class LinearReward(LastLayerReward):
     @torch.no_grad()
     def solve(self, history: Interactions, *, own_width: float) -> None:
         """Find the posterior of shared weights; arms' constants, so wide, are integrated out."""
-        given = torch.from_numpy(history.rewards).to(self.device)
+        x = self.features(self.embed_contexts(history.contexts), self.embed_arms(history.arms))
+        z = x.double().cpu().numpy()
+        given = torch.from_numpy(history.rewards).to(x.device)
         rewards = self.standardised(given).double().cpu().numpy()
-        weights = np.ones(len(history)) if history.weights is None else history.weights
+        weights = np.ones(len(z)) if history.weights is None else history.weights
         rows = history.rows if own_width > 0 else None
-        solved = partial(fitted, own=own_width, is_binary=self.reward == "binary")
-        if self.matches is not None and all(self.matches.pairs):
-            pairs = self._pairs(history)
-            many = pairs.shape[1]
-            z = np.concatenate([pairs, self._seen(history)], axis=1)
-            prior = np.diag(np.full(z.shape[1], _PAIR_PRECISION))
-            prior[many:, many:] = self._prior()
-            centre, _, _ = solved(z, rewards, weights, rows, prior=prior)
-            self._turn(centre[:many].reshape(self.matches.pairs))
-        z, prior = self._seen(history), self._prior()
-        centre, spread, noise = solved(z, rewards, weights, rows, prior=prior)
+        size = self.settings.embedding  # of weights: hidden units, context, arm, constant
+        precisions = (np.ones(_HIDDEN + size), np.full(size, _ARM_PRECISION), np.full(1, _FREE))
+        prior = np.concatenate(precisions)
+        centre, spread, noise = fitted(
+            z,
+            rewards,
+            weights,
+            rows,
+            prior=prior,
+            own=own_width,
+            is_binary=self.reward == "binary",
+        )
         self.centre.copy_(torch.from_numpy(centre))
         self.spread.copy_(torch.from_numpy(TEMPER * spread))
         self.log_noise.fill_(0.5 * np.log(noise))
-
-    def _seen(self, history: Interactions) -> Floats:
-        """Return what weights are given to: hidden units, context, arm, products, constant."""
-        contexts, arms = self.embed_contexts(history.contexts), self.embed_arms(history.arms)
-        return self.features(contexts, arms).double().cpu().numpy()
-
-    def _prior(self) -> Floats:
-        """Return the precision of all weights before anything is seen."""
-        size = self.settings.embedding
-        parts = [np.ones(_HIDDEN + size), np.full(size, _ARM_PRECISION)]
-        if self.matches is None:
-            return np.diag(np.concatenate([*parts, np.full(1, _FREE)]))
-        found = np.diag(np.concatenate([*parts, np.ones(size), np.full(1, _FREE)]))
-        found[-size - 1 : -1, -size - 1 : -1] = self.matches.prior_precision(_PAIR_PRECISION)
-        return found
-
-    def _pairs(self, history: Interactions) -> Floats:
-        """Return all products of a plain number of the context and one of the arm."""
-        assert self.matches is not None
-        first, (ours, theirs) = self.matches.count, self.matches.pairs
-        contexts = self.embed_contexts(history.contexts)[:, first : first + ours, None]
-        arms = self.embed_arms(history.arms)[:, None, first : first + theirs]
-        return (contexts * arms).flatten(1).double().cpu().numpy()
-
-    def _turn(self, together: Floats) -> None:
-        """Turn the plain numbers of both sides, so that each goes with one of the other."""
-        assert self.matches is not None
-        left, _, right = np.linalg.svd(together)
-        for encoder, turn in ((self.context_encoder, left.T), (self.arm_encoder, right)):
-            assert isinstance(encoder, DenseEncoder)
-            numbers = slice(self.matches.count, self.matches.count + len(turn))
-            before = encoder.linear.weight[numbers]
-            encoder.linear.weight[numbers] = torch.from_numpy(turn).to(before) @ before
-
-
-def _matched(side: Side, rows: Floats, numbers: Floats) -> Floats:
-    """Return matches, then plain numbers, then the principal directions of what is left."""
-    plain = np.eye(numbers.shape[1])[list(side.numbers[:REST])]
-    used = [*side.numbers[:REST], *(one for match in side.matches for one in match)]
-    left = numbers.copy()
-    left[:, used] = 0.0
-    size = min(REST - len(plain), numbers.shape[1] - len(set(used)))
-    found = principal_directions(left, size).T if size > 0 else plain[:0]
-    return np.concatenate([rows, plain, found])
 
 
 def fitted(
@@ -199,8 +142,8 @@ def fitted(
             curve, pull = weights * likely * (1.0 - likely), weights * (rewards - likely)
         else:
             curve, pull = weights / noise, weights * (rewards - predicted) / noise
-        precision = (z * curve[:, None]).T @ z + prior
-        moment = z.T @ pull - prior @ centre
+        precision = (z * curve[:, None]).T @ z + np.diag(prior)
+        moment = z.T @ pull - prior * centre
         if arm is not None:
             curvature = np.bincount(arm, weights=curve, minlength=arms) + loose
             left = np.bincount(arm, weights=pull, minlength=arms) - loose * constants

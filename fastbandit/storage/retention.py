@@ -29,8 +29,8 @@ from fastbandit.storage.snapshot_store import SnapshotStore, locking
 
 DAY = 86_400_000_000
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_SLICE = 200  # events deleted in a transaction, for which appends wait
-_REST = 5.0  # times as long as a transaction took, the next one waits
+_SLICE = 500  # events deleted in a transaction, for which appends wait
+_REST = 3.0  # times as long as a transaction took, the next one waits
 _PAGES = 100
 _INCREMENTAL = 2
 _READ = {"decisions": sql.DECISION, "rewards": sql.REWARD, "ticks": sql.TICK}
@@ -180,7 +180,7 @@ def _delete(connection: apsw.Connection, last: int) -> dict[str, int]:
 
 
 def _compact(connection: apsw.Connection) -> bool:
-    """Give free pages back to the disk, a few at a time; return whether the file can do that."""
+    """Return free pages to the disk, a few at a time; return whether the file can do that."""
     if _number(connection, "PRAGMA auto_vacuum") != _INCREMENTAL:
         return False
     while _number(connection, "PRAGMA freelist_count"):

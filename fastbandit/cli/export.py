@@ -12,6 +12,7 @@ from fastbandit.cli.data_folder import log_folder
 from fastbandit.cli.options import counted, print_either, service_options, taking
 from fastbandit.errors import SettingError
 from fastbandit.progress import progress_bar
+from fastbandit.storage.daily_exports import export_days
 from fastbandit.storage.exports import FORMATS, export, format_of
 from fastbandit.storage.joined_rows import Bounds
 
@@ -41,6 +42,7 @@ class Options:
     is_replaced: bool
     since: int | datetime | None
     until: int | datetime | None
+    is_resumed: bool
     snapshot: Path | None
     path: Path | None
     data_dir: Path | None
@@ -63,6 +65,12 @@ class Options:
 @click.option("--since", callback=_bound, help="The first event number, or time, to write.")
 @click.option("--until", callback=_bound, help="The event number, or time, to end before.")
 @click.option(
+    "--resume",
+    "is_resumed",
+    is_flag=True,
+    help="Go on where the last one stopped: a Parquet file for each day, in the folder --out.",
+)
+@click.option(
     "--onnx",
     "snapshot",
     type=click.Path(path_type=Path),
@@ -80,6 +88,9 @@ def command(options: Options) -> None:
     if options.snapshot is not None:
         _export_onnx(options.snapshot, out, as_json=options.as_json)
         return
+    if options.is_resumed:
+        _export_days(options)
+        return
     wanted = format_of(out, options.format)
     if out.exists() and not options.is_replaced:
         raise SettingError(
@@ -93,6 +104,20 @@ def command(options: Options) -> None:
     left_out = [f"{count:,} left out: {why}" for why, count in made.left_out.items()]
     counts = counted(made.rows, "decision")
     print_either(options.as_json, found, counts, *left_out, str(made.file))
+
+
+def _export_days(options: Options) -> None:
+    if options.since is not None or options.until is not None or options.format:
+        raise SettingError(
+            "An export that goes on writes whole days as Parquet: got --since, --until or --format "
+            "with --resume. Leave them out."
+        )
+    with progress_bar("Exporting") as progress:
+        folder = log_folder(options.path, options.data_dir, progress=progress)
+        made = export_days(folder, options.out, progress=progress)
+    rows, files = sum(one.rows for one in made), [str(one.file) for one in made]
+    counts = f"{counted(rows, 'decision')} of {counted(len(made), 'day')}"
+    print_either(options.as_json, {"files": files, "rows": rows}, counts, str(options.out))
 
 
 def _export_onnx(snapshot: Path, out: Path, *, as_json: bool) -> None:

@@ -17,7 +17,7 @@ from fastbandit.bandit import Bandit
 from fastbandit.learning.joining import Interaction, Joiner, known, to_arrays
 from fastbandit.learning.service_data import ServiceData
 from fastbandit.storage.events import ArmId
-from fastbandit.storage.history_files import HistoryFiles, Keys, Learned
+from fastbandit.storage.history_files import HistoryFiles, Learned, Orders
 from fastbandit.storage.snapshot_version import Cut, Snapshot
 from fastbandit.storage.snapshots import InLog
 from fastbandit.types import Inputs, Interactions
@@ -25,7 +25,7 @@ from fastbandit.types import Inputs, Interactions
 _LOGGER = logging.getLogger("fastbandit.learning")
 _AT_ONCE = 10_000
 
-Key = tuple[int, int, int]
+Order = tuple[int, int, int]
 
 
 class TrainingHistory:
@@ -66,7 +66,7 @@ class TrainingHistory:
 
     def _taken_from(self, history: Interactions | None, cut: Cut) -> Learned | None:
         """Store what an older version holds of the log; None where the log cannot tell which."""
-        every = [(*key_of(one), one.context != []) for some in self._joined(cut) for one in some]
+        every = [(*order_of(one), one.context != []) for some in self._joined(cut) for one in some]
         if history is None or history.rows is None or len(every) != cut.interactions:
             return None
         table = np.array(every, dtype=np.int64)
@@ -97,19 +97,19 @@ class TrainingHistory:
         yield joiner.interactions[: len(joiner.interactions) - cut.held]
 
 
-def key_of(one: Interaction) -> Key:
+def order_of(one: Interaction) -> Order:
     return one.ready, one.decision, one.position
 
 
 def newly_learned(bandit: Bandit, interactions: Sequence[Interaction]) -> Learned:
     """Return the last interactions of a bandit's history, which are these."""
     assert bandit.history is not None
-    keys = np.array([key_of(one) for one in interactions], dtype=np.int64)
+    keys = np.array([order_of(one) for one in interactions], dtype=np.int64)
     rows = _catalogue(bandit).table.rows([one.arm for one in interactions])
     return _last_of(bandit.history, keys, rows)
 
 
-def _last_of(history: Interactions, keys: Keys, rows: NDArray[np.int64]) -> Learned:
+def _last_of(history: Interactions, keys: Orders, rows: NDArray[np.int64]) -> Learned:
     """Return the last interactions of a history, of which the keys and rows are these."""
     first, contexts = len(history) - len(keys), history.contexts.dense
     assert contexts is not None
@@ -126,7 +126,7 @@ def without_log(bandit: Bandit, *parts: Learned) -> Bandit:
     return bandit.with_history(history.take(slice(own)) if own else None, in_log)
 
 
-def _superseded(arms: Catalogue, parts: Sequence[Learned]) -> tuple[NDArray[np.int64], Keys]:
+def _superseded(arms: Catalogue, parts: Sequence[Learned]) -> tuple[NDArray[np.int64], Orders]:
     """Return rows of arms that changed since they were learned, and the last key of each."""
     ids, every = arms.table, np.arange(len(arms.table))
     last = np.full((len(ids), 3), -1, dtype=np.int64)
@@ -142,7 +142,7 @@ class _Rows:
 
     def __init__(self, bandit: Bandit) -> None:
         self._ids = _catalogue(bandit).table
-        self._old: dict[ArmId, list[tuple[Key, int]]] = {}
+        self._old: dict[ArmId, list[tuple[Order, int]]] = {}
         if bandit.in_log is not None:
             rows, last = bandit.in_log.rows.tolist(), bandit.in_log.last.tolist()
             for row, key in zip(rows, last, strict=True):
@@ -152,7 +152,7 @@ class _Rows:
         rows = self._ids.rows([one.arm for one in interactions])
         for position, one in enumerate(interactions if self._old else ()):
             for last, row in self._old.get(one.arm, ()):
-                if key_of(one) <= last:
+                if order_of(one) <= last:
                     rows[position] = row
                     break
         return rows
@@ -163,7 +163,7 @@ def _learned(bandit: Bandit, interactions: Sequence[Interaction], rows: _Rows) -
     if not some:
         return Learned.none(getattr(bandit.blueprint.context, "dim", 0))
     contexts, _, rewards = to_arrays(some, bandit.blueprint.context)
-    keys = np.array([key_of(one) for one in some], dtype=np.int64)
+    keys = np.array([order_of(one) for one in some], dtype=np.int64)
     return Learned(keys, contexts, rows.of(some), rewards.astype(np.float32))
 
 

@@ -31,7 +31,7 @@ from fastbandit.storage.snapshot_version import Cut
 INDEX = "history.json"
 _CUTS = 64  # of versions to which one may roll back
 
-Keys = NDArray[np.int64]
+Orders = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,7 +42,7 @@ class Learned:
     its arm: they sort as the interactions do.
     """
 
-    keys: Keys
+    keys: Orders
     contexts: NDArray[np.float32]
     rows: NDArray[np.int64]
     rewards: NDArray[np.float32]
@@ -206,6 +206,6 @@ def _first_of(blocks: Iterable[dict[str, Any]], count: int) -> list[dict[str, An
     return found
 
 
-def _is_gone(index: dict[str, Any], decisions: Keys) -> Mask:
+def _is_gone(index: dict[str, Any], decisions: Orders) -> Mask:
     gone = index["gone"]
     return (decisions <= gone["until"]) | np.isin(decisions, gone["decisions"])

@@ -182,7 +182,7 @@ def _delete(connection: apsw.Connection, last: int) -> dict[str, int]:
 
 
 def _compact(connection: apsw.Connection) -> bool:
-    """Give free pages back to the disk, a few at a time; return whether the file can do that."""
+    """Return free pages to the disk, a few at a time; return whether the file can do that."""
     if _number(connection, "PRAGMA auto_vacuum") != _INCREMENTAL:
         return False
     while _number(connection, "PRAGMA freelist_count"):

@@ -97,6 +97,7 @@ LABORATORY = (
     "faults swaps",
     "faults throughput",
     "faults trainers",
+    "faults workers",
     "plan cluster",
     "plan search",
     "report",

@@ -104,6 +104,7 @@ LABORATORY = (
     "faults throughput",
     "faults trainers",
     "faults unauthenticated",
+    "faults workers",
     "faults worst-request",
     "plan cluster",
     "plan search",

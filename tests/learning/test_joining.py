@@ -159,3 +159,14 @@ def test_contexts_by_name_are_joined_as_they_came_and_encoded_in_bulk() -> None:
 def test_contexts_by_name_need_a_version_with_a_schema() -> None:
     with pytest.raises(SnapshotError, match="schema"):
         to_numbers([{"age": 31}], Dense(2))
+
+
+def test_an_outage_is_no_time_for_rewards() -> None:
+    made = DecisionMade("a", [1.0], ["x"], [0.5], 7, 1, 0, 10, seq=1, at=1)
+    came = RewardCame("a", 1.0, "x", status="counted", seq=3, at=101)
+    for outage, reward in ((99, 1.0), (0, 0.0)):
+        joiner = Joiner()
+        for event in (made, TimePassed(2, 100, outage), came):
+            joiner.copy().feed(event)
+            joiner.feed(event)
+        assert [one.reward for one in joiner.interactions] == [reward]

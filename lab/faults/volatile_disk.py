@@ -132,17 +132,31 @@ class VolatileDisk:
 def _system() -> _System:
     """Put a file system of ours below the one that writes checksums: another copy of that.
 
-    From now on SQLite finds the copy by the name. What belongs to no disk is passed on.
+    From now on, until `leave`, SQLite finds the copy by the name. What belongs to no disk is
+    passed on.
     """
-    default, name, system = apsw.vfs_names()[0], checksums(), _System()
+    system = _System()
+    _load_copy(system.name)
+    return system
+
+
+def leave() -> None:
+    """Let SQLite write checksums past our file system again, which threads cannot share."""
+    if _system.cache_info().currsize:
+        _load_copy(apsw.vfs_names()[0])
+        _system.cache_clear()
+
+
+def _load_copy(below: str) -> None:
+    """Have another copy of what writes checksums do so through a file system."""
+    default, name = apsw.vfs_names()[0], checksums()
     assert name is not None
     apsw.unregister_vfs(name)
     with tempfile.TemporaryDirectory() as folder:
         library = shutil.copy(sqlite_extra.path("cksumvfs"), folder)
-        apsw.set_default_vfs(system.name)
+        apsw.set_default_vfs(below)
         load_checksums(library)
         apsw.set_default_vfs(default)
-    return system
 
 
 class _System(apsw.VFS):

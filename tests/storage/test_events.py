@@ -14,7 +14,7 @@ def test_a_decision_is_a_list_in_the_order_of_before() -> None:
 
     assert json.decode(json.encode(made)) == [
         "a", [0.5], ["x"], [1.0], 1, 2, 3, 4, -1.0, True, True, 0.1, None, None, False, "bandit",
-        None, 0, 0, None, None,
+        None, 0, 0, None, None, None,
     ]  # fmt: skip
 
 

@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import apsw
@@ -20,7 +21,7 @@ from fastbandit.storage.log_reader import one_moment_of
 from fastbandit.storage.log_schema import STEPS, VERSION
 from fastbandit.storage.sqlite_log import SqliteLog
 from fastbandit.testing.logs import Clock
-from lab.faults.volatile_disk import VolatileDisk
+from lab.faults.volatile_disk import VolatileDisk, leave
 
 VERSION_1 = (Path(__file__).parent / "log_version_1.sql").read_text(encoding="utf-8")
 VERSION_3 = VERSION_1 + "".join(STEPS[1:3]) + "PRAGMA user_version = 3;"
@@ -34,6 +35,12 @@ def reached(step):
 
 SqliteLog(sys.argv[1], reached=reached)
 """
+
+
+@pytest.fixture(autouse=True)
+def no_disk_of_ours() -> Iterator[None]:
+    yield
+    leave()
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from fastbandit.errors import InputError, LogError
 from fastbandit.storage.events import Arm, ArmsChanged, DecisionMade, Event, RewardCame, TimePassed
 from fastbandit.storage.sqlite_log import SqliteLog
 from fastbandit.testing.logs import Clock
-from lab.faults.volatile_disk import VolatileDisk
+from lab.faults.volatile_disk import VolatileDisk, leave
 
 
 def made(id: str, *, wait: int = 1_000, adds_up: bool = False) -> DecisionMade:
@@ -32,6 +32,7 @@ def disk(tmp_path: Path) -> Iterator[VolatileDisk]:
     disk = VolatileDisk(tmp_path)
     yield disk
     disk.close()
+    leave()
 
 
 # -- a disk that fails

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +13,13 @@ from click.testing import CliRunner
 from fastbandit.storage.events import TimePassed
 from fastbandit.storage.sqlite_log import SqliteLog
 from lab.faults.power_cut import power_cut_command, power_cuts
-from lab.faults.volatile_disk import VolatileDisk
+from lab.faults.volatile_disk import VolatileDisk, leave
+
+
+@pytest.fixture(autouse=True)
+def no_disk_of_ours() -> Iterator[None]:
+    yield
+    leave()
 
 
 def test_power_cuts_lose_nothing_and_damage_nothing() -> None:

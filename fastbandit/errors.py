@@ -14,6 +14,7 @@ FastbanditError
 │   └── FormatError                 one that another version of fastbandit reads
 ├── LogError (OSError)              an event log that cannot be read, or written to
 │   └── LogUnavailableError         its server cannot be reached: try again
+│       └── LogTooSlowError         it did not answer in time: try less at a time
 ├── DataError (OSError)             a data file that is missing, damaged or of another layout
 ├── ServiceError (RuntimeError)     a request that the decision service rejected
 │   └── ServiceUnavailable (ConnectionError)  no answer within the deadline

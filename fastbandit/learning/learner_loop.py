@@ -15,13 +15,14 @@ from typing import Any
 import torch
 
 from fastbandit.errors import FastbanditError, LogUnavailableError
+from fastbandit.files.locks import locking
 from fastbandit.files.private import make_private
 from fastbandit.learning.backlog import JoinRange
 from fastbandit.learning.candidates import Train
 from fastbandit.learning.deltas import Deltas
 from fastbandit.learning.learner import Learner
 from fastbandit.settings.service import Config
-from fastbandit.storage.snapshot_store import Reached, locking, nothing_more
+from fastbandit.storage.snapshot_store import Reached, nothing_more
 
 _LOGGER = logging.getLogger("fastbandit.learning")
 _POLL_SECONDS = 0.2

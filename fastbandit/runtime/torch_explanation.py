@@ -290,6 +290,8 @@ def _typical_context(
 
 def _typical_inputs(typical: Any, history: Interactions | None) -> Inputs:
     """Return the typical context, in the shape of those that were seen."""
+    if history is None and typical is not None:
+        return Inputs(dense=np.asarray(typical, np.float32).reshape(1, -1))
     if history is None:
         raise SettingError(
             "A typical context needs a history: this bandit holds none. Give a context."

@@ -18,11 +18,14 @@ from msgspec import json
 from fastbandit.errors import SettingError
 from fastbandit.learning.arm_file import check_arm_file
 from fastbandit.serving.metrics import Metrics
+from fastbandit.serving.schemas import Reason
 from fastbandit.settings.service import Config, all_settings
 from fastbandit.storage.snapshot_store import SnapshotStore
 
 _LOGGER = logging.getLogger("fastbandit.serving")
 _LONGEST_PAUSE = 30.0
+MEND = "Mend it; the learner tries again."
+_REFUSALS = 3  # versions refused in a row that are a problem
 _RETAIN_SECONDS = 3600.0
 _LEAST_LAG, _LATE = 30.0, 3.0  # so many seconds, or times learn.seconds, are too late
 
@@ -46,6 +49,27 @@ class LearnerProcess:
         """Whether one should run here, and does not."""
         is_running = self._process is not None and self._process.returncode is None
         return self.is_wanted and not is_running
+
+    def problems(self, refusals: Sequence[str]) -> list[Reason]:
+        """Return why what serves gets old: it does not learn, or versions are refused or late."""
+        found, state = [], self.state()
+        if self.is_down:
+            fix = "It is started again; see logs."
+            found.append(Reason("learner", "The learner is not running.", fix))
+        if state.get("state") == "failed":
+            found.append(Reason("learner", str(state.get("error")), MEND))
+        if len(refusals) >= _REFUSALS:
+            text = f"{len(refusals)} versions were refused in a row, the last because: "
+            fix = "See fastbandit snapshots; the version in service goes on until one passes."
+            found.append(Reason("refused", text + refusals[-1], fix))
+        lag, limit = float(state.get("lag_seconds") or 0.0), self.lag_limit
+        if lag > limit:
+            took = state.get("seconds")
+            text = f"A version has been due for {lag:.0f} s, more than {limit:.0f} s"
+            text += "." if took is None else f"; the last training took {took:.0f} s."
+            fix = "Give the learner more cores, train for fewer steps, or raise learn.seconds."
+            found.append(Reason("learner behind", text, fix))
+        return found
 
     def state(self) -> dict[str, Any]:
         """Return what the learner reports of itself; a version that is due gets later meanwhile."""

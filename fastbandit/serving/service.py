@@ -22,7 +22,7 @@ from fastbandit.learning.arm_file import first_arms
 from fastbandit.serving.access import Access
 from fastbandit.serving.console.process import FiguresProcess
 from fastbandit.serving.decider import Decider, not_ready
-from fastbandit.serving.learner_process import LearnerProcess, keep_retaining
+from fastbandit.serving.learner_process import MEND, LearnerProcess, keep_retaining
 from fastbandit.serving.log_client import LogClient
 from fastbandit.serving.log_watch import LogWatch
 from fastbandit.serving.metrics import Metrics
@@ -55,8 +55,6 @@ _EVERY = 2  # what is not a delta is followed every second time
 _LOG_SECONDS = 2.0  # an append to a shared log that has no answer by then goes to the spool
 _PATIENT_SECONDS = 60.0  # for one decision out of the spool that is too large for that
 _REWARDS = 1_000  # written at a time, so that others need not wait for many
-_MEND = "Mend it; the learner tries again."
-_REFUSALS = 3  # versions refused in a row that are a problem
 
 
 @dataclass(frozen=True)
@@ -294,7 +292,7 @@ class Service:
         state = self.learner.state()
         said = str(state.get("error") or state.get("state") or "").rstrip(".")
         is_failed = state.get("state") == "failed"
-        fix = _MEND if is_failed else "Wait for the learner to make the first."
+        fix = MEND if is_failed else "Wait for the learner to make the first."
         return Reason(
             "no snapshot", f"No snapshot is in service yet{f' ({said})' if said else ''}.", fix
         )
@@ -312,35 +310,14 @@ class Service:
             text = f"Decisions that the log did not take lie in {self.folder}: {', '.join(aside)}."
             fix = "Read them with another tool, or restore the file; then move it elsewhere."
             found.append(Reason("set aside", text, fix))
-        if self.learner.is_down:
-            fix = "It is started again; see logs."
-            found.append(Reason("learner", "The learner is not running.", fix))
         if self.access is not None and self.access.problem is not None:
             fix = "Restore the file; the keys as read before hold."
             found.append(Reason("keys", self.access.problem, fix))
         shadow = self.decider.shadow
         if shadow is not None and shadow.problem is not None:
             found.append(Reason("promotion", shadow.problem, "Until then nothing changes."))
-        state = self.learner.state()
-        if state.get("state") == "failed":
-            found.append(Reason("learner", str(state.get("error")), _MEND))
-        return found + self.log_watch.problems() + self._not_learning(state)
-
-    def _not_learning(self, state: dict[str, Any]) -> list[Reason]:
-        """Return why what serves gets old: versions are refused, or come too late."""
-        found, refusals = [], self.follower.refusals()
-        if len(refusals) >= _REFUSALS:
-            text = f"{len(refusals)} versions were refused in a row, the last because: "
-            fix = "See fastbandit snapshots; the version in service goes on until one passes."
-            found.append(Reason("refused", text + refusals[-1], fix))
-        lag, limit = float(state.get("lag_seconds") or 0.0), self.learner.lag_limit
-        if lag > limit:
-            took = state.get("seconds")
-            text = f"A version has been due for {lag:.0f} s, more than {limit:.0f} s"
-            text += "." if took is None else f"; the last training took {took:.0f} s."
-            fix = "Give the learner more cores, train for fewer steps, or raise learn.seconds."
-            found.append(Reason("learner behind", text, fix))
-        return found
+        refusals = self.follower.refusals()
+        return found + self.log_watch.problems() + self.learner.problems(refusals)
 
     async def totals(self) -> Metrics:
         """Return what was counted, by all workers where there are others."""

@@ -23,9 +23,9 @@ from numpy.typing import NDArray
 from fastbandit.arms.arrays import Mask
 from fastbandit.errors import SnapshotError
 from fastbandit.files.atomic import raising, rename, write_synced
+from fastbandit.files.locks import locking
 from fastbandit.files.manifest import write_json
 from fastbandit.files.mapped import Arrays, map_arrays, pieces_of
-from fastbandit.storage.snapshot_store import locking
 from fastbandit.storage.snapshot_version import Cut
 
 INDEX = "history.json"

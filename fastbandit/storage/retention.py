@@ -20,12 +20,13 @@ from typing import Any
 import apsw
 
 from fastbandit.errors import LogError
+from fastbandit.files.locks import locking
 from fastbandit.progress import Progress, silent
 from fastbandit.storage import sqlite_sql as sql
 from fastbandit.storage.archive import Archive
 from fastbandit.storage.history_files import HistoryFiles
 from fastbandit.storage.log_schema import VERSION, version_of
-from fastbandit.storage.snapshot_store import SnapshotStore, locking
+from fastbandit.storage.snapshot_store import SnapshotStore
 from fastbandit.storage.sqlite_files import connect
 
 DAY = 86_400_000_000

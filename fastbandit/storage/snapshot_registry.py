@@ -27,8 +27,8 @@ from fastbandit.storage.deltas import Delta
 from fastbandit.storage.postgres_connection import Connection, Server, psycopg, rows
 from fastbandit.storage.postgres_schema import prepare
 from fastbandit.storage.shared_files import fetch, locate, upload
-from fastbandit.storage.snapshot_store import REPORTS, check_follows
-from fastbandit.storage.snapshot_version import Snapshot
+from fastbandit.storage.snapshot_store import REPORTS
+from fastbandit.storage.snapshot_version import Snapshot, check_follows
 
 _TIMEOUT_SECONDS = 10.0
 _DEAD_AFTER = {

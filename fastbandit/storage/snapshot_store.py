@@ -16,12 +16,12 @@ import shutil
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import asdict, replace
-from fcntl import LOCK_EX, flock
 from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
 
 from fastbandit.errors import SettingError, SnapshotError
 from fastbandit.files.atomic import mark_of, raising, rename, sync_path
+from fastbandit.files.locks import is_used, locking
 from fastbandit.files.manifest import write_json
 from fastbandit.files.signing import Keys
 from fastbandit.storage.deltas import Delta, DeltaFiles
@@ -29,6 +29,7 @@ from fastbandit.storage.snapshot_version import (
     NOTES,
     Cut,
     Snapshot,
+    check_follows,
     is_damage,
     read_snapshot,
     sign_notes,
@@ -62,22 +63,6 @@ def nothing_more(step: str) -> None:
 def rolled_back_to(version: int) -> str:
     """Return the reason of the reports of versions that a rollback left behind."""
     return f"{_ROLLED_BACK} to version {version}."
-
-
-def check_follows(made_from: Any, served: Any) -> None:
-    if made_from != served:
-        raise SnapshotError(
-            f"A new version needs to follow the current one: it was made from {made_from}, and "
-            f"{served} is served by now. Make it again."
-        )
-
-
-@contextmanager
-def locking(path: Path) -> Iterator[None]:
-    """Wait until nobody else holds the lock of a file, and hold it."""
-    with path.open("w") as file:
-        flock(file, LOCK_EX)
-        yield
 
 
 class SnapshotStore:
@@ -407,17 +392,5 @@ class SnapshotStore:
 
     def _sweep(self) -> None:
         for path in [*self.folder.glob(".draft-*"), *self.folder.glob(".gone-*")]:
-            if path.name.startswith(".gone-") or not _is_drafting(path):
+            if path.name.startswith(".gone-") or not is_used(path):
                 shutil.rmtree(path, ignore_errors=True)
-
-
-def _is_drafting(draft: Path) -> bool:
-    """Return whether another process that lives may write into a draft."""
-    try:
-        process = int(draft.name.split("-")[1])
-        os.kill(process, 0)
-    except (ValueError, IndexError, ProcessLookupError):
-        return False
-    except PermissionError:
-        return True
-    return process != os.getpid()

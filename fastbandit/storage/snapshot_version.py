@@ -169,3 +169,12 @@ def is_damage(error: SnapshotError) -> bool:
         cause, FileNotFoundError | SnapshotError
     )
     return not isinstance(error, FormatError) and not is_passing
+
+
+def check_follows(made_from: Any, served: Any) -> None:
+    """Raise unless a new version was made from the one that is served."""
+    if made_from != served:
+        raise SnapshotError(
+            f"A new version needs to follow the current one: it was made from {made_from}, and "
+            f"{served} is served by now. Make it again."
+        )

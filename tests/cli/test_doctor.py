@@ -98,7 +98,7 @@ def test_settings_name_the_data_folder(tmp_path: Path, monkeypatch: pytest.Monke
 
     done = CliRunner().invoke(doctor_command, ["--config", str(config), "--json"])
 
-    assert json.loads(done.output)["findings"][0]["found"] == f"{(Path('data'), '')}"
+    assert json.loads(done.output)["findings"][0]["found"] == f"{(Path('data'), '', '')}"
 
 
 def test_a_shared_log_that_is_unavailable_is_broken(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ def publish(service: LoggedService, version: int, notes: dict[str, object]) -> N
         for part in ("bandit", "frozen"):
             (draft / part).mkdir()
             (draft / part / "arrays").write_bytes(b"")
-            told = {"arrays": {"file": "arrays", "bytes": 0}}
+            told = {"arrays": {"file": "arrays", "bytes": 0, "sha256": ""}}
             (draft / part / "manifest.json").write_text(json.dumps(told))
         cut = Cut(seq=5, at=BEGIN, interactions=40)
         store.publish(draft, notes, version=version, parent=store.current(), cut=cut)

@@ -33,7 +33,7 @@ from tests.serving.little_service import CONTEXT, Caller, run
         (SelectRequest(contexts=[CONTEXT] * 4, k=6), {"interactions": 23}, "k"),
         (SelectRequest(contexts=[CONTEXT] * 4), {"log_bytes": 999}, "contexts"),
         (
-            SelectRequest(contexts=[CONTEXT] * 4, eligible=["a" * 100]),
+            SelectRequest(contexts=[CONTEXT] * 4, arms=[OfferedArm("a" * 100)]),
             {"log_bytes": 1_400},
             "contexts",
         ),

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import time
 from dataclasses import asdict, dataclass
-from functools import partial
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -57,14 +57,15 @@ def command(options: Options) -> None:
 
 
 def _left(config: Config, days: int, *, is_archived: bool) -> Left:
-    folder, now = Path(config.server.data_dir), time.time_ns() // 1000
+    folder = Path(config.server.data_dir)
     if config.log.url:
-        return _left_database(config, now // DAY * DAY - days * DAY, is_archived=is_archived)
+        today = time.time_ns() // 1000 // DAY
+        return _left_database(config, (today - days) * DAY, is_archived=is_archived)
     if is_archived:
         check_archive()
     with progress_bar("Retaining") as progress:
-        wanted = partial(retain, folder, folder / LOG_FILE, days=days, is_archived=is_archived)
-        return wanted(now=now, progress=progress)
+        terms: dict[str, Any] = {"days": days, "is_archived": is_archived, "progress": progress}
+        return retain(folder, folder / LOG_FILE, **terms)
 
 
 def _left_database(config: Config, at: int, *, is_archived: bool) -> Left:

@@ -149,7 +149,7 @@ class Service:
             jobs.append(shadow.shared.keep_following())
         if self.learner.is_wanted:
             jobs.append(self.learner.keep_running())
-        if self.config.log.retain_days:
+        if self.config.log.retain_days and self.link is None:
             jobs.append(keep_retaining(self.config))
         self._tasks = [asyncio.create_task(job) for job in jobs]
         _LOGGER.info("started", extra={"events": last, "version": self.version})

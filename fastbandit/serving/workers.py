@@ -23,7 +23,7 @@ import msgspec
 
 from fastbandit.errors import FastbanditError, LogError, SettingError
 from fastbandit.serving.counts import add_counts, counts_of, joined_windows
-from fastbandit.serving.learner_process import LearnerProcess, environment_of
+from fastbandit.serving.learner_process import LearnerProcess, environment_of, keep_retaining
 from fastbandit.serving.metrics import Metrics, Window
 from fastbandit.serving.sockets import bound_to, url_of
 from fastbandit.serving.worker_link import LONGEST_LINE, OF_CLIENT, TO_WRITER, Answer, Report
@@ -104,6 +104,8 @@ class Workers:
         for one in (signal.SIGINT, signal.SIGTERM):
             loop.add_signal_handler(one, self._end, one)
         jobs = [self._keep_writer(), *map(self._keep_worker, range(len(self._workers)))]
+        if self._config.log.retain_days:
+            jobs.append(keep_retaining(self._config))
         tasks = [loop.create_task(job) for job in jobs]
         if self._learner.is_wanted:
             self._first_to_end.append(loop.create_task(self._learner.keep_running()))

@@ -316,6 +316,12 @@ class Config:
                 f"{hide_password(self.log.url)!r} and snapshots.url = "
                 f"{hide_password(self.snapshots.url)!r}. Set both, or neither."
             )
+        if self.log.url and self.log.retain_days and self.log.archive:
+            raise SettingError(
+                f"What leaves a shared log has no archive: got log.retain_days = "
+                f"{self.log.retain_days} and log.archive = true. Set log.archive = false; "
+                f"`fastbandit copy-log` copies a log beforehand."
+            )
 
 
 SECTIONS: dict[str, type[Any]] = {

@@ -28,6 +28,7 @@ from fastbandit.storage.history_files import HistoryFiles
 from fastbandit.storage.log_schema import VERSION, version_of
 from fastbandit.storage.snapshot_store import SnapshotStore
 from fastbandit.storage.sqlite_files import connect
+from fastbandit.storage.sqlite_log import clock_of
 
 DAY = 86_400_000_000
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -92,12 +93,13 @@ def retain(
     *,
     days: int,
     is_archived: bool,
-    now: int,
+    now: int | None = None,
     progress: Progress = silent,
 ) -> Left:
-    """Let the days leave that ended so many days ago; return what left."""
+    """Let the days leave that ended so many days ago by the clock of the log; return what left."""
     archive, left = Archive(data_dir / "archive"), Left(archived=is_archived)
     with changing(data_dir, log) as connection:
+        now = clock_of(connection)() if now is None else now
         first = _first(connection)
         wanted = _last_before(connection, (now // DAY - days) * DAY)
         learned = _learned(data_dir, is_archived=is_archived)

@@ -19,7 +19,7 @@ from fastbandit.settings.service import (
     all_settings,
     settings_of,
 )
-from fastbandit.settings.service_files import written
+from fastbandit.settings.service_files import read_config, written
 
 DOCS = Path(__file__).parents[2] / "docs"
 
@@ -98,6 +98,16 @@ def test_the_names_are_those_that_the_bandit_knows(role: str) -> None:
     names = {one.name: range_of(one.own).choices for one in all_settings()}[f"select.{role}"]
 
     assert {*names} - {"auto", "neural"} == {*parts_of(role)}
+
+
+def test_days_leave_a_shared_log_without_an_archive_alone() -> None:
+    url = {"log.url": "postgresql://me@host/db", "snapshots.url": "/versions"}
+    asked = {**url, "log.retain_days": 30}
+
+    message = refusal(lambda: read_config(None, environ={}, overrides=asked))
+
+    assert "log.archive = false" in message
+    assert read_config(None, environ={}, overrides={**asked, "log.archive": False}).log.retain_days
 
 
 def test_no_more_features_than_a_request_may_have() -> None:

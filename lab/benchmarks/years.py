@@ -13,7 +13,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-import apsw
 import click
 import numpy as np
 
@@ -35,6 +34,7 @@ from fastbandit.storage.data_folder import LOG_FILE
 from fastbandit.storage.forgetting import forget
 from fastbandit.storage.retention import DAY
 from fastbandit.storage.snapshot_store import SnapshotStore
+from fastbandit.storage.sqlite_files import connect
 from fastbandit.storage.sqlite_log import SqliteLog
 from lab.benchmarks.reporting import output_options, print_rows
 from lab.experiments.timing import machine_of
@@ -121,7 +121,7 @@ def config_in(folder: Path) -> Config:
 def write_events(folder: Path, first: int, last: int, *, until: int, step: int) -> None:
     """Write decisions of some numbers, with a reward each, in SQL; the last day ends at `until`."""
     SqliteLog(folder / LOG_FILE).close()
-    connection, began = apsw.Connection(str(folder / LOG_FILE)), until - _DAYS * DAY
+    connection, began = connect(folder / LOG_FILE), until - _DAYS * DAY
     with connection:
         for table, values in ((_DECISIONS, _DECISION), ("rewards", _REWARD)):
             query = _WRITE.format(table, values)
@@ -180,7 +180,7 @@ def measure(events: int, folder: Path, *, seconds: float, progress: Progress) ->
 
 
 def _count(folder: Path) -> int:
-    connection = apsw.Connection(str(folder / LOG_FILE), flags=apsw.SQLITE_OPEN_READONLY)
+    connection = connect(folder / LOG_FILE, is_reader=True)
     query = "SELECT (SELECT count(*) FROM decisions WHERE version = 0) + count(*) FROM rewards"
     counts: list[Any] = connection.execute(query).fetchall()
     connection.close()

@@ -12,7 +12,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import apsw
 import pytest
 from click.testing import CliRunner
 from little_versions import publish
@@ -22,6 +21,7 @@ from fastbandit.cli.doctor import Finding, fits, needs_in
 from fastbandit.cli.doctor import command as doctor_command
 from fastbandit.storage.log_schema import VERSION
 from fastbandit.storage.snapshot_store import SnapshotStore
+from fastbandit.storage.sqlite_files import connect
 from fastbandit.storage.sqlite_log import SqliteLog
 
 ROOT = Path(__file__).parents[2]
@@ -251,7 +251,7 @@ def test_a_log_that_cannot_be_written_to_is_broken(
 
 def test_a_log_of_a_newer_version_is_broken(tmp_path: Path) -> None:
     SqliteLog(tmp_path / "events.db").close()
-    connection = apsw.Connection(str(tmp_path / "events.db"))
+    connection = connect(tmp_path / "events.db")
     connection.execute(f"PRAGMA user_version = {VERSION + 1}")
     connection.close()
 

@@ -66,7 +66,7 @@ def throw_mutants(count: int, *, seed: int = 0, progress: Progress = silent) -> 
         frozen = [name for name in ORIGINALS if name.startswith(FROZEN)]
         names = [*ORIGINALS, *3 * frozen]
         report.originals = len(ORIGINALS)
-        child = _Child(Path(home))
+        child = _Child(Path(home), ORIGINALS)
         with closing(child):
             for number in range(count):
                 name = names[number % len(names)]  # frozen ones, which take less, more often
@@ -84,14 +84,15 @@ def throw_mutants(count: int, *, seed: int = 0, progress: Progress = silent) -> 
 class _Child:
     """A process that loads changed folders, started anew after it crashed or hung."""
 
-    def __init__(self, home: Path) -> None:
-        self._home = home
+    def __init__(self, home: Path, originals: tuple[str, ...]) -> None:
+        self._home, self._originals = home, originals
         self._start()
 
     def _start(self) -> None:
         context = multiprocessing.get_context("spawn")
         self._pipe, other = context.Pipe()
-        self._process = context.Process(target=_serve, args=(other, self._home), daemon=True)
+        given = (other, self._home, self._originals)
+        self._process = context.Process(target=_serve, args=given, daemon=True)
         self._process.start()
         other.close()
         if not self._pipe.poll(_WARM_SECONDS):
@@ -123,7 +124,7 @@ class _Child:
 # -- in the child
 
 
-def _serve(pipe: Connection, home: Path) -> None:
+def _serve(pipe: Connection, home: Path, names: tuple[str, ...]) -> None:
     """Load and ask all originals, then changed ones as they are asked for."""
     import torch
 
@@ -132,7 +133,7 @@ def _serve(pipe: Connection, home: Path) -> None:
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, resource.RLIM_INFINITY))
     torch.set_num_threads(1)
-    originals = {name: home / name for name in ORIGINALS}
+    originals = {name: home / name for name in names}
     problem = ""
     for name, path in originals.items():
         outcome, why = _outcome(name, path)

@@ -201,7 +201,7 @@ class Alternation:
         with store.drafting() as draft:
             shutil.copytree(parent.bandit, draft / "bandit", copy_function=os.link)
             self.bandit(version).save(draft / "frozen")
-            cut = Cut(seq=version)
+            cut = Cut(interactions=version)  # of no event: there is no log yet
             snapshot = store.publish(draft, {}, version=version, parent=parent, cut=cut)
         self.numbers.add(version)
         store.prune(_KEEP)

@@ -209,6 +209,7 @@ class _Bare:
 
     def __init__(self, app: Any, body: bytes) -> None:
         self.capacity, self.service, self._body = app.capacity, app.service, body
+        self.arrivals, self.admit = app.arrivals, app.admit
         self._headers = [
             (b"content-type", b"application/json"),
             (b"content-length", str(len(body)).encode()),

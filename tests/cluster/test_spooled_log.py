@@ -16,9 +16,10 @@ from msgspec import structs
 
 from fastbandit.errors import LogError, LogTooSlowError, LogUnavailableError
 from fastbandit.storage.events import DecisionMade, Event, EventLog, Outcome, RewardCame, TimePassed
+from fastbandit.storage.log_clock import wall_time as now
 from fastbandit.storage.memory_log import MemoryLog
 from fastbandit.storage.spooled_log import SpooledLog
-from fastbandit.storage.sqlite_log import SqliteLog, now
+from fastbandit.storage.sqlite_log import SqliteLog
 from fastbandit.testing.logs import LAWS, Clock, LogBackend
 
 NEVER = (600.0, 600.0)

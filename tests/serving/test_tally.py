@@ -42,7 +42,8 @@ def write_quickly(path: Path, *, decisions: int) -> None:
             INSERT INTO decisions
             SELECT i * 5 / 3, ?1 + i * 100000, printf('%08x', i),
                 '[0.5]', '["arm ' || (i * 7919 % 1000) || '"]', '[0.5]', i, i / 100000, 0,
-                ?1 + i * 100000 + 600000000, 0.0, 0, 1, 0.0, NULL, NULL, 0, 'bandit', NULL, NULL
+                ?1 + i * 100000 + 600000000, 0.0, 0, 1, 0.0, NULL, NULL, 0, 'bandit', NULL, NULL,
+                NULL, NULL, NULL
             FROM n
             """,
             (BEGIN, decisions),

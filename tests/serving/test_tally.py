@@ -6,7 +6,6 @@ import json
 from math import sqrt
 from pathlib import Path
 
-import apsw
 import pytest
 
 from fastbandit.serving.console import arm_counts, tally
@@ -14,6 +13,7 @@ from fastbandit.serving.console.figures import Figures
 from fastbandit.storage.events import RewardCame, TimePassed
 from fastbandit.storage.snapshot_store import SnapshotStore
 from fastbandit.storage.snapshot_version import Cut
+from fastbandit.storage.sqlite_files import connect
 from fastbandit.storage.sqlite_log import SqliteLog
 from tests.serving.little_console import BEGIN, SECOND, LoggedService, made
 
@@ -33,7 +33,7 @@ def publish(service: LoggedService, version: int, notes: dict[str, object]) -> N
 def write_quickly(path: Path, *, decisions: int) -> None:
     """Write decisions, ten a second, and two rewards for three of them, by SQL alone."""
     SqliteLog(path).close()
-    connection = apsw.Connection(str(path))
+    connection = connect(path)
     connection.execute("PRAGMA synchronous = OFF")
     with connection:
         connection.execute(

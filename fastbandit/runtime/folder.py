@@ -141,7 +141,7 @@ def _read_codec(notes: dict[str, Any], arrays: Arrays) -> Codec:
         name = f"words.{field.name}"
         if name in arrays:
             values[field.name] = arrays[name]
-        elif isinstance(notes[field.name], dict):
+        elif field.name in ("context", "arm"):
             parts = _within(name, arrays)
             values[field.name] = encoding_from(notes[field.name], parts)
     return Codec(**values)

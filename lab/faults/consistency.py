@@ -62,8 +62,10 @@ def history_faults(snapshot: Snapshot, events: Sequence[Event]) -> list[str]:
     """
     from fastbandit.storage.history_files import HistoryFiles
 
-    joined, data = _joined(events)[: snapshot.cut.interactions], snapshot.folder.parents[1]
-    places = [data / "history", *sorted(data.parent.glob("*/history"))]
+    joined = _joined(events)[: snapshot.cut.interactions]
+    depths = ("history", "*/history", "*/*/history")  # a store lies beside the folders of trainers
+    above = snapshot.folder.parents[1:3]
+    places = [place for one in above for depth in depths for place in one.glob(depth)]
     found = (HistoryFiles(place).read(snapshot.cut) for place in places)
     history = next((learned for learned in found if learned is not None), None)
     if len({(one.decision, one.position) for one in joined}) != len(joined):

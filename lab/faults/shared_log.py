@@ -14,7 +14,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -35,7 +35,7 @@ from lab.faults.ending import end_with_report
 from lab.faults.stage import Caller, Stage, wait_for, write_stage
 
 _DRAIN_SECONDS = 120.0
-_ELIGIBLE, _CONTEXTS, _REWARDS = 60_000, 200, 10_000
+_ELIGIBLE, _CONTEXTS, _REWARDS = 60_000, 16, 10_000  # as limits.eligible permits
 _SLOWER = 3.0
 _ANSWER_SECONDS = 10.0
 _FULL = """
@@ -199,8 +199,11 @@ class Large:
 def large_requests(seconds: float, *, arms: int = _ELIGIBLE, every: float = 2.0) -> Large:
     """Send the largest requests that are permitted to one decider, and ask the other meanwhile."""
     environment = Synthetic("h2", 4, arms, seed=0)
-    with cluster_of(environment, {"reward.combine": "sum"}, deciders=2) as cluster:
-        first, second = (Caller(stage.port, seconds=60.0) for stage in cluster.deciders)
+    with (
+        cluster_of(environment, {"reward.combine": "sum"}, deciders=2) as cluster,
+        closing(Caller(cluster.deciders[0].port, seconds=60.0)) as first,
+        closing(Caller(cluster.deciders[1].port, seconds=60.0)) as second,
+    ):
         steady, failed = _asked(second, seconds, 0)
         is_over, took, sent = threading.Event(), list[float](), Counter[str]()
         ids: list[Any] = list(range(arms))

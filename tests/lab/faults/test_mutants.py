@@ -69,7 +69,7 @@ def test_no_mutant_ends_a_child(monkeypatch: pytest.MonkeyPatch) -> None:
     assert report.refused + report.typed + report.decided == 60
 
 
-def _ends(pipe: Any, home: Path) -> None:
+def _ends(pipe: Any, home: Path, names: tuple[str, ...]) -> None:
     """Stand in for a child: one seed ends it, another makes it wait."""
     pipe.send("")
     while True:
@@ -85,7 +85,7 @@ def test_a_child_that_ends_or_waits_is_counted_and_replaced(
 ) -> None:
     monkeypatch.setattr(campaign, "_serve", _ends)
     monkeypatch.setattr(campaign, "_SECONDS", 1.0)
-    child = campaign._Child(tmp_path)
+    child = campaign._Child(tmp_path, ())
     try:
         assert child.try_one("x", (0, 0))[0] == "crashes"
         assert child.try_one("x", (0, 1))[0] == "hangs"

@@ -65,7 +65,8 @@ format: $(INSTALLED)  ## Format the code and fix what can be fixed
 	$(BIN)/ruff check --fix .
 
 clean:  ## Remove the environment, caches and build outputs
-	rm -rf .venv .mypy_cache .numba_cache .pytest_cache .ruff_cache .hypothesis build dist site *.egg-info
+	rm -rf .venv .mypy_cache .numba_cache .pytest_cache .ruff_cache .hypothesis build dist site *.egg-info \
+	  clients/typescript/node_modules clients/typescript/dist
 	find fastbandit lab tests -type d -name __pycache__ -prune -exec rm -rf {} +
 
 # The stamp comes last, so a failed install is tried again. The two variables hold the build

@@ -17,7 +17,7 @@ from typing import Any
 import click
 
 from fastbandit.progress import Progress, progress_bar
-from scripts.release import building, environments, reports, trying
+from scripts.release import building, environments, npm_package, reports, trying
 from scripts.release.building import ReleaseError
 from scripts.release.imports import ROOT, extras
 from scripts.release.material import make_material
@@ -87,7 +87,7 @@ def make_release(
     release: Release, out: Path, groups: list[tuple[str, ...]], *, progress: Progress
 ) -> None:
     """Do all steps; one extra that fails does not hide the others."""
-    steps = 4 + len(groups)
+    steps = 5 + len(groups)
     progress(0, steps, "Building")
     trying.needs()  # of what is built, should files change meanwhile
     wheel, source = building.build(out, CONSTRAINTS)
@@ -101,7 +101,10 @@ def make_release(
         progress(step, steps, f"Trying {archive.name}")
         try_base(release, archive, material, out)
         release.write(out / "release.json")
-    for step, names in enumerate(groups, start=4):
+    progress(4, steps, "Packing the client in TypeScript")
+    try_npm(release, out)
+    release.write(out / "release.json")
+    for step, names in enumerate(groups, start=5):
         progress(step, steps, f"Trying {','.join(names)}")
         try:
             try_extras(release, wheel, names, out)
@@ -123,6 +126,21 @@ def try_base(release: Release, archive: Path, material: Path, out: Path) -> None
         report(release, made, "base", out)
     release.told["base" if is_wheel else "source"] = told
     shutil.rmtree(folder)
+
+
+def try_npm(release: Release, out: Path) -> None:
+    """Pack the client in TypeScript and use it, where there is Node; it is not published."""
+    if why := npm_package.why_not():
+        release.told["npm"] = {"skipped": why}
+        return
+    try:
+        tarball, problems, used = npm_package.release(out, out / "environments")
+    except ReleaseError as error:
+        release.problems.append(str(error))
+        return
+    release.problems += problems
+    release.told["files"][tarball.name] = tarball.stat().st_size
+    release.told["npm"] = {"used": used}
 
 
 def measured(made: environments.Environment, archive: Path) -> dict[str, Any]:
@@ -188,6 +206,8 @@ def lines_of(release: Release) -> Iterable[str]:
         yield f"base install: {downloaded:.0f} MB downloaded, {unpacked:.0f} MB on disk"
         yield f"import fastbandit: {1e3 * base['import_s']:.0f} ms"
         yield f"first use of FrozenBandit: {1e3 * base['frozen_import_s']:.0f} ms"
+    if skipped := release.told.get("npm", {}).get("skipped"):
+        yield f"NOT PACKED, the client in TypeScript: {skipped}"
     for name, told in release.told.items():
         if "modules" in told:
             size = told["unpacked_bytes"] / 1e6

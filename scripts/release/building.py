@@ -13,8 +13,11 @@ from scripts.release.imports import PACKAGE, ROOT
 
 LARGEST = 500_000
 """Bytes of a file: what is larger is data."""
-_FOLDERS_OF_SOURCE = ("lab/", "tests/", "docs/", "scripts/")
-_NEVER = ("results/", ".git/", ".venv/", "dist/", "__pycache__", ".nbi", ".nbc", ".pyc", ".db")
+_FOLDERS_OF_SOURCE = ("lab/", "tests/", "docs/", "scripts/", "clients/")
+_NEVER = (
+    *("results/", ".git/", ".venv/", "dist/", "node_modules/"),
+    *("__pycache__", ".nbi", ".nbc", ".pyc", ".db"),
+)
 _RECORDED = "tests/golden/files/"  # what an earlier version saved, for the tests to read
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from datetime import date
 from itertools import pairwise
@@ -32,6 +33,18 @@ def problems_of(changelog: str) -> list[str]:
 
 def test_the_version_is_the_same_everywhere() -> None:
     assert fastbandit.__version__ == project()["version"] == CITATION["version"]
+
+
+def test_the_client_in_typescript_has_the_same_version_and_licence() -> None:
+    package = ROOT / "clients" / "typescript"
+    manifest = json.loads((package / "package.json").read_text(encoding="utf-8"))
+    lock = json.loads((package / "package-lock.json").read_text(encoding="utf-8"))
+
+    assert manifest["version"] == lock["version"] == lock["packages"][""]["version"]
+    assert (manifest["version"], manifest["license"]) == (
+        project()["version"],
+        project()["license"],
+    )
 
 
 def test_the_changelog_is_in_order() -> None:

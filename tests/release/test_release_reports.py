@@ -19,6 +19,7 @@ SOURCE = {
     **dict.fromkeys(WANTED, 10),
     **dict.fromkeys(("pyproject.toml", "LICENSE", "README.md", "CHANGELOG.md"), 10),
     **dict.fromkeys(("CITATION.cff", "lab/a.py", "tests/a.py", "docs/a.md", "scripts/a.py"), 10),
+    "clients/typescript/package.json": 10,
 }
 ASKED = {"name": "numpy", "version": "1.0", "vulns": []}
 SKIPPED = {"name": "numba", "skip_reason": "Dependency not found"}

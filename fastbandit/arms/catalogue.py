@@ -17,6 +17,7 @@ from fastbandit.arms.device_partitions import DevicePartitions
 from fastbandit.arms.frame import Frame, aligned, frame_of
 from fastbandit.arms.ids import ArmIds
 from fastbandit.arms.lookup import Lookup
+from fastbandit.arms.offers import PLACEHOLDER
 from fastbandit.arms.rows import ArmRows, Upserted
 from fastbandit.arms.spanner import SPANNING, spanning_positions
 from fastbandit.score import Affine, Candidates
@@ -93,6 +94,18 @@ class Catalogue:
         rows, missing = self.rows.discarded(ids)
         return replace(self, rows=rows), missing
 
+    def read_again(self, ids: list[Any], features: Inputs) -> Catalogue:
+        """Return a catalogue in which these arms have other features, in the rows they have.
+
+        Where a model sees them stays as it was until all are embedded anew.
+        """
+        rows, every, dense = self.table.rows(ids), self.features, features.dense
+        if every.dense is None or dense is None or (every.dense[rows] == dense).all():
+            return self
+        changed = every.dense.copy()
+        changed[rows] = dense
+        return replace(self, rows=replace(self.rows, features=replace(every, dense=changed)))
+
     def _grown(self, rows: ArmRows, embed: Embed) -> Catalogue:
         if rows is self.rows:
             return self
@@ -107,7 +120,9 @@ class Catalogue:
         """Embed all arms anew, and index those that are live."""
         embeddings = embed(self.features)
         indexed = self.rows.live_rows
-        frame = frame_of(embeddings[torch.from_numpy(indexed)])
+        has_none = self.is_live(PLACEHOLDER)  # then arms come with requests
+        seen = embeddings if has_none else embeddings[torch.from_numpy(indexed)]
+        frame = frame_of(seen, is_whole=has_none)
         if self.vectors is not None:
             frame = aligned(frame, embeddings[: len(self.vectors)], self.vectors)
         return self.restored(frame, frame.coordinates(embeddings).contiguous(), indexed)

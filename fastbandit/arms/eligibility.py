@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from fastbandit.arms.arrays import Mask
 from fastbandit.arms.columns import Columns, canonical
-from fastbandit.arms.ids import ArmIds, list_ids
+from fastbandit.arms.ids import ArmIds, has_kind, list_ids
 from fastbandit.errors import EligibilityError, SettingError, ShapeError
 from fastbandit.noise.philox import Stream, philox
 
@@ -57,7 +57,7 @@ def mask_where(predicate: Mapping[str, Any], columns: Columns | None) -> Mask:
 
 def has_predicates(eligible: Any, *, contexts: int) -> bool:
     """Return whether a list holds predicates; such a list has one item for each context."""
-    if not isinstance(eligible, list) or not any(isinstance(item, Mapping) for item in eligible):
+    if not isinstance(eligible, list) or not has_kind(eligible, Mapping):
         return False
     if len(eligible) != contexts:
         raise ShapeError(

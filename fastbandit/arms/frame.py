@@ -17,6 +17,7 @@ from torch import Tensor
 from fastbandit.score import Affine
 
 _FLAT = 1e-5
+_THIN = 1e-2  # no axis of a whole frame is thinner, beside the longest
 _AT_MOST = 20_000
 
 
@@ -32,8 +33,11 @@ class Frame:
         return (embeddings - self.to_embedding.centre) @ self.inverse
 
 
-def frame_of(embeddings: Float[Tensor, "N E"]) -> Frame:
-    """Fit a frame to arms: principal axes, each scaled by its standard deviation."""
+def frame_of(embeddings: Float[Tensor, "N E"], *, is_whole: bool = False) -> Frame:
+    """Fit a frame to arms: principal axes, each scaled by its standard deviation.
+
+    One that `is_whole` drops no axis: arms that come later may differ along any.
+    """
     step = max(1, len(embeddings) // _AT_MOST)
     sample = embeddings[::step].double()
     centre = sample.mean(0)
@@ -41,6 +45,9 @@ def frame_of(embeddings: Float[Tensor, "N E"]) -> Frame:
     variances, axes = torch.linalg.eigh(covariance)
     is_axis = variances > _FLAT**2 * variances.max().clamp_min(1e-30)
     is_axis[-1] = True  # one axis remains even if all arms are alike
+    if is_whole:
+        is_axis[:] = True
+        variances = variances.clamp_min(max(_THIN**2 * float(variances.max()), _THIN**2))
     deviations = variances[is_axis].clamp_min(1e-20).sqrt()
     axes = axes[:, is_axis]
     # The largest entry of each axis is positive, so that a frame does not depend on luck.

@@ -149,7 +149,15 @@ def list_ids(ids: Any, *, what: str = "Ids of arms") -> list[Any]:
     if hasattr(ids, "tolist"):
         listed = ids.tolist()
         return listed if isinstance(listed, list) else [listed]
-    return [id.item() if isinstance(id, np.generic) else id for id in ids]
+    listed = list(ids)
+    if not has_kind(listed, np.generic):
+        return listed
+    return [id.item() if isinstance(id, np.generic) else id for id in listed]
+
+
+def has_kind(ids: Iterable[Any], kind: type | tuple[type, ...]) -> bool:
+    """Return whether any of them is of a kind: their few types are asked, and not each of many."""
+    return any(issubclass(one, kind) for one in set(map(type, ids)))
 
 
 def _number(ids: list[Any]) -> dict[Hashable, int]:

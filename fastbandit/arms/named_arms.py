@@ -37,7 +37,8 @@ def named_arms(raw: Any, ids: Iterable[Any] | str | None = None) -> NamedArms:
     key = ids if isinstance(ids, str) else None
     if key is not None:
         known_name("column of the ids", key, tuple(table.columns))
-    schema = table.schema or arm_schema(table, key=key, has_ids=ids is not None)
+    known = None if table.schema is None else table.schema.grown(table, what="arms")
+    schema = known or arm_schema(table, key=key, has_ids=ids is not None)
     return read_named(table, schema, None if key is not None else ids)
 
 
@@ -99,6 +100,8 @@ def is_title(name: str, *, title: str) -> bool:
 
 
 def _is_filter(column: Any, title: str) -> bool:
+    if column.secret:  # an answer might show it, and a predicate find it out
+        return False
     is_text = isinstance(column, Text | Ignored) and is_title(column.name, title=title)
     return is_text or isinstance(column, Number | Flag | Category | Date)
 

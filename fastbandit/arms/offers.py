@@ -6,6 +6,19 @@ import json
 from hashlib import blake2b
 from typing import Any
 
+PLACEHOLDER = "\x1f"
+"""The one arm of a catalogue that has none: all arms come with requests."""
+
+
+def with_id(id: str | int, features: Any) -> dict[str, Any]:
+    """Return features of any names with the id among them: what repeats is learned by it, too."""
+    return {"id": id if isinstance(id, str) else str(id), **(features or {})}
+
+
+def arm_count(bandit: Any) -> int:
+    """Return how many arms a bandit can choose by itself: none where it has a placeholder."""
+    return len(bandit) - (PLACEHOLDER in bandit)
+
 
 def offer_name(id: str | int, features: Any) -> str | int:
     """Return the id under which an arm with these features is learned; its own if it has none.

@@ -16,7 +16,15 @@ from fastbandit.arms.stale_ids import drop_stale
 from fastbandit.declaration import check_seed
 from fastbandit.errors import SettingError, ShapeError
 from fastbandit.features.kinds import Dense, is_size, kind_of, shown
-from fastbandit.features.rewards import RewardKind, check_reward_kind, read_rewards
+from fastbandit.features.rewards import (
+    Outcomes,
+    RewardKind,
+    Weights,
+    check_reward_kind,
+    combined,
+    read_outcomes,
+    read_rewards,
+)
 from fastbandit.features.schema import Schema
 from fastbandit.features.tables import is_named, table_of
 from fastbandit.noise.philox import decision_seeds
@@ -44,6 +52,7 @@ class Feedback:
     contexts: Inputs
     rows: NDArray[np.int64]
     rewards: NDArray[np.float32]
+    outcomes: Outcomes | None = None
 
 
 @dataclass(frozen=True)
@@ -54,6 +63,7 @@ class ArmTable:
     context: Features | None
     reward: RewardKind
     seed: int
+    weights: Weights = ()
 
     def __post_init__(self) -> None:
         check_reward_kind(self.reward)
@@ -94,7 +104,14 @@ class ArmTable:
         inputs = self._read_contexts(contexts)
         rows = self.ids.rows(arms)
         check_one_each(len(inputs), len(rows))
-        return Feedback(inputs, rows, read_rewards(rewards, kind=self.reward, count=len(inputs)))
+        return Feedback(inputs, rows, *self.read_rewards(rewards, count=len(inputs)))
+
+    def read_rewards(self, raw: Any, *, count: int) -> tuple[NDArray[np.float32], Outcomes | None]:
+        """Return rewards, and the outcomes that they are combined of where they are."""
+        if not self.weights:
+            return read_rewards(raw, kind=self.reward, count=count), None
+        outcomes = read_outcomes(raw, count=count)
+        return combined(outcomes, self.weights, count=count), outcomes
 
     def decide(
         self,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -13,7 +13,8 @@ from fastbandit.arms.box_space import BoxSpace
 from fastbandit.arms.catalogue import Catalogue
 from fastbandit.arms.ids import IdTable, list_ids
 from fastbandit.arms.named_arms import named_arms, read_named
-from fastbandit.arms.requests import ArmTable, Request, check_one_each
+from fastbandit.arms.requests import ArmTable, Request, check_one_each, read_context
+from fastbandit.arms.shared_texts import with_shared_texts
 from fastbandit.errors import InputError, SettingError
 from fastbandit.features.kinds import (
     Dense,
@@ -25,10 +26,17 @@ from fastbandit.features.kinds import (
     kind_of,
     shown,
 )
-from fastbandit.features.rewards import read_rewards
+from fastbandit.features.rewards import RewardKind, Weights
 from fastbandit.features.tables import is_named
-from fastbandit.features.tables import table_of as named_rows
 from fastbandit.types import Features, Inputs, Interactions
+
+
+def read_both(
+    context: Any, arms: Any, ids: Iterable[Any] | None, columns: Any, *, embed_ids: bool
+) -> tuple[Features, Catalogue | BoxSpace, Features]:
+    """Return the kind of contexts, an arm space, and the kind of its features."""
+    context, arms = with_shared_texts(context, arms, ids)
+    return read_context(context), *read_space(arms, ids, columns, embed_ids=embed_ids)
 
 
 def read_space(
@@ -62,9 +70,10 @@ def read_space(
 
 
 def read_more(
-    kind: Features, arms: Any, ids: Iterable[Any] | None, columns: Any, *, first: int
+    kind: Features, arms: Any, ids: Iterable[Any] | None, columns: Any, *, after: Catalogue
 ) -> tuple[list[Any] | None, Inputs, Any]:
-    """Return ids, features and columns of arms that come in rows from `first` on."""
+    """Return ids, features and columns of arms that come in rows `after` those of a catalogue."""
+    first = len(after.table)
     if arms is None and ids is None:
         raise InputError(
             "New arms need features, ids or both: got neither. Give arms=, a row for each."
@@ -79,7 +88,7 @@ def read_more(
         return listed, Inputs(ids=np.arange(first, first + len(listed or ()))), columns
     plain = kind.features if isinstance(kind, FeaturesAndIds) else kind
     if is_named(arms) and isinstance(plain, Dense) and plain.schema is not None:
-        named = read_named(named_rows(arms, what="arms"), plain.schema, listed)
+        named = read_named(plain.schema.gathered(arms, what="arms"), plain.schema, listed)
         listed, features = named.ids, named.features
         columns = (named.columns or None) if columns is None else columns
     else:
@@ -89,9 +98,22 @@ def read_more(
     return listed, features, columns
 
 
-def table_of(space: Catalogue | BoxSpace, context: Features, reward: Any, seed: int) -> ArmTable:
+class _Plan(Protocol):
+    """What a table of arms needs to know of a bandit."""
+
+    @property
+    def context(self) -> Features: ...
+    @property
+    def reward(self) -> RewardKind: ...
+    @property
+    def seed(self) -> int: ...
+    @property
+    def weights(self) -> Weights: ...
+
+
+def table_of(space: Catalogue | BoxSpace, plan: _Plan) -> ArmTable:
     ids = IdTable(count=1) if isinstance(space, BoxSpace) else space.table
-    return ArmTable(ids, context, reward, seed)
+    return ArmTable(ids, plan.context, plan.reward, plan.seed, plan.weights)
 
 
 def read_request(
@@ -119,6 +141,13 @@ def read_request(
     )
 
 
+def catalogue_of(space: Catalogue | BoxSpace, doing: str) -> Catalogue:
+    """Return a space as a catalogue, if it is one; `doing` says what one is needed for."""
+    if isinstance(space, BoxSpace):
+        raise SettingError(f"One cannot {doing} a box: every point of it is an arm.")
+    return space
+
+
 def read_interactions(
     space: Catalogue | BoxSpace,
     table: ArmTable,
@@ -132,10 +161,12 @@ def read_interactions(
     if not isinstance(space, BoxSpace):
         feedback = table.read_feedback(contexts=contexts, arms=arms, rewards=rewards)
         features = space.features.take(feedback.rows)
-        return Interactions(feedback.contexts, features, feedback.rewards, rows=feedback.rows)
+        read = (feedback.contexts, features, feedback.rewards)
+        return Interactions(*read, rows=feedback.rows, outcomes=feedback.outcomes)
     assert table.context is not None
     inputs = table.context.read(contexts, what="contexts")
     values = kind.read(arms, what="arms")
     check_one_each(len(inputs), len(values))
     space.box.check(values)
-    return Interactions(inputs, values, read_rewards(rewards, kind=table.reward, count=len(inputs)))
+    found, outcomes = table.read_rewards(rewards, count=len(inputs))
+    return Interactions(inputs, values, found, outcomes=outcomes)

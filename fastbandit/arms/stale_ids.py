@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastbandit.arms.eligibility import as_mask, has_predicates, is_group
-from fastbandit.arms.ids import ArmIds, list_ids
+from fastbandit.arms.ids import ArmIds, has_kind, list_ids
 from fastbandit.arms.rows import ArmRows
 from fastbandit.errors import UnknownArmError
 
@@ -43,7 +43,7 @@ def check_known(eligible: Any, ids: ArmIds) -> None:
     if _names_no_ids(eligible):
         return
     items = list_ids(eligible, what="Eligible arms")
-    is_mixed = any(isinstance(item, Mapping) for item in items)
+    is_mixed = has_kind(items, Mapping)
     for group in items if is_mixed or _are_groups(items, ids) else [items]:
         if not _names_no_ids(group):
             ids.rows(group)

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastbandit.declaration import Range, part, ranged, setting
-from fastbandit.errors import ValueOfColumnError
+from fastbandit.errors import SettingError, ValueOfColumnError
 
 CLIP = 5.0
 """So many standard deviations from the mean, a number is cut."""
@@ -39,6 +39,14 @@ class Column(Protocol):
     @property
     def note(self) -> str:
         """Why it was taken for this kind."""
+
+    @property
+    def secret(self) -> bool:
+        """Whether its values are learned from, and neither shown nor exported."""
+
+    @property
+    def drop_after_days(self) -> int:
+        """After how many days a log drops its values; 0 for never."""
 
     @property
     def width(self) -> int: ...
@@ -67,7 +75,7 @@ class Column(Protocol):
 
 def wrong(column: Any, needed: str, value: Any, fix: str) -> ValueOfColumnError:
     """Return the error for a value of another kind."""
-    text = repr(value)
+    text = "another value, not shown as it is secret" if column.secret else repr(value)
     text = text if len(text) <= 60 else f"{text[:57]}..."
     return ValueOfColumnError(
         f"The column {column.name!r} needs {needed}: got {text} ({type(value).__name__}). {fix}",
@@ -97,6 +105,8 @@ class Number:
     texts: bool = False
     default: Any = None
     note: str = ""
+    secret: bool = setting(default=False, came_later=True)
+    drop_after_days: int = setting(default=0, least=0, came_later=True)
 
     @property
     def width(self) -> int:
@@ -134,7 +144,12 @@ class Number:
             numbers = values.astype(np.float64)
             if not np.isinf(numbers).any():
                 return numbers
-        return np.array(read_each(self.number, listed(values)), dtype=np.float64)
+        found = listed(values)
+        if set(map(type, found)) == {float}:  # as most are: at once
+            numbers = np.array(found)
+            if not np.isinf(numbers).any():
+                return numbers
+        return np.array(read_each(self.number, found), dtype=np.float64)
 
     def _scaled(self, numbers: NDArray[np.float64]) -> NDArray[np.float64]:
         if not self.log:
@@ -217,6 +232,8 @@ class Flag:
     name: str
     default: Any = None
     note: str = ""
+    secret: bool = setting(default=False, came_later=True)
+    drop_after_days: int = setting(default=0, least=0, came_later=True)
 
     @property
     def width(self) -> int:
@@ -272,6 +289,15 @@ class Ignored:
     name: str
     is_id: bool = False
     note: str = ""
+    secret: bool = setting(default=False, came_later=True)
+    drop_after_days: int = setting(default=0, least=0, came_later=True)
+
+    def __post_init__(self) -> None:
+        if self.is_id and (self.secret or self.drop_after_days):
+            raise SettingError(
+                f"The ids of arms are in every answer, and stay: got {self.name!r} with secret or "
+                f"drop_after_days. Leave that out."
+            )
 
     @property
     def default(self) -> Any:

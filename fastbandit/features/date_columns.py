@@ -51,6 +51,8 @@ class Date:
     std: float = setting(default=1.0, above=0)
     default: Any = None
     note: str = ""
+    secret: bool = setting(default=False, came_later=True)
+    drop_after_days: int = setting(default=0, least=0, came_later=True)
 
     def __post_init__(self) -> None:
         unknown = [cycle for cycle in self.cycles if cycle not in _SECONDS]

@@ -1,5 +1,6 @@
 """Words of texts, hashed: each counts in one of a few numbers, with a sign, by how rare it is.
 
+Or in all of them, as its bucket of a fitted space says (`fastbandit.features.text_spaces`).
 Feature hashing as in Weinberger et al., "Feature hashing for large scale multitask learning"
 (2009). One compiled function reads one text and a million of them, so that both agree to the bit.
 """
@@ -17,6 +18,9 @@ from fastbandit.compiler.compiled import compiled
 
 RARITIES = 4096
 """Words share so many counts of how common they are."""
+BUCKETS = 2048
+"""Words share so many rows of a space; a divisor of `RARITIES`."""
+_HIGHEST = 127  # of a space: stands for 1
 _SEPARATOR = "\x00"
 _ZERO = 255  # no byte of UTF-8: stands for a zero within a text
 _FIRST, _PRIME = np.uint64(14695981039346656037), np.uint64(1099511628211)  # FNV-1a
@@ -41,10 +45,16 @@ def _mixed(hashed: Any) -> Any:
 
 
 @compiled()
-def add_tokens(data: Bytes, weights: NDArray[np.float64], out: NDArray[np.float32]) -> None:
+def add_tokens(
+    data: Bytes,
+    weights: NDArray[np.float64],
+    space: NDArray[np.int8],
+    out: NDArray[np.float32],
+) -> None:
     """Add the words of texts that zero bytes part to the rows of `out` (n, 1 + dim), length 1.
 
-    The first column of a row is 1 where it has no word.
+    The first column of a row is 1 where it has no word. A `space` (`BUCKETS`, dim) says where words
+    lie, and a text then in their middle; one of no rows leaves that to their hashes.
     """
     dim, row, words = out.shape[1] - 1, 0, 0
     sums = np.zeros(dim)
@@ -59,12 +69,19 @@ def add_tokens(data: Bytes, weights: NDArray[np.float64], out: NDArray[np.float3
         if is_word:  # a word has ended
             code = _mixed(hashed)
             weight = weights[code % np.uint64(RARITIES)]
-            sign = 1.0 if (code >> np.uint64(40)) & np.uint64(1) else -1.0
-            sums[(code >> np.uint64(12)) % np.uint64(dim)] += sign * weight
+            if len(space):
+                bucket = code % np.uint64(BUCKETS)
+                for column in range(dim):
+                    sums[column] += weight * space[bucket, column]
+            else:
+                sign = 1.0 if (code >> np.uint64(40)) & np.uint64(1) else -1.0
+                sums[(code >> np.uint64(12)) % np.uint64(dim)] += sign * weight
             words += 1
             hashed, is_word = _FIRST, False
         if byte == 0:  # a text has ended
-            length = np.sqrt((sums * sums).sum())
+            length = np.float64(_HIGHEST * words)  # in a space, the middle of its words
+            if not len(space):
+                length = np.sqrt((sums * sums).sum())
             for column in range(dim):
                 out[row, 1 + column] = sums[column] / length if length > 0.0 else 0.0
                 sums[column] = 0.0
@@ -89,6 +106,25 @@ def count_tokens(data: Bytes, counts: NDArray[np.int64]) -> int:
             if last[code] != row:
                 counts[code] += 1
                 last[code] = row
+            words += 1
+            hashed, is_word = _FIRST, False
+        row += byte == 0
+    return words
+
+
+@compiled()
+def list_tokens(data: Bytes, rows: NDArray[np.int64], codes: NDArray[np.int64]) -> int:
+    """List the texts and the shared counts of words, one after the other; return their number."""
+    hashed = _FIRST
+    row, words, is_word = 0, 0, False
+    for at in range(len(data) + 1):
+        byte = 0 if at == len(data) else data[at]
+        if _is_letter(byte):
+            hashed = (hashed ^ np.uint64(byte)) * _PRIME
+            is_word = True
+            continue
+        if is_word:
+            rows[words], codes[words] = row, np.int64(_mixed(hashed) % np.uint64(RARITIES))
             words += 1
             hashed, is_word = _FIRST, False
         row += byte == 0
@@ -130,23 +166,26 @@ def add_row(
     data: Bytes,
     spans: NDArray[np.int64],
     weights: NDArray[np.float64],
+    spaces: NDArray[np.int8],
     table: NDArray[np.uint32],
     out: NDArray[np.float32],
 ) -> None:
     """Add the values of one row, which zero bytes part, to `out`, each in its own span.
 
-    A span (n, 3) says where its numbers begin and end, and which of `weights` words have: -1
-    where the value is a name.
+    A span (n, 5) says where its numbers begin and end, which of `weights` words have (-1 where the
+    value is a name), and where in `spaces`, one after the other, their space begins and ends.
     """
     first = 0
-    for begin, end, kind in spans:
+    for begin, end, kind, start, stop in spans:
         last = first
         while last < len(data) and data[last]:
             last += 1
         if kind < 0:
             _add_name(data[first:last], table, out[begin:end])
         else:
-            add_tokens(data[first:last], weights[kind], out[begin:end].reshape(1, end - begin))
+            size = end - begin
+            space = spaces[start:stop].reshape((stop - start) // (size - 1), size - 1)
+            add_tokens(data[first:last], weights[kind], space, out[begin:end].reshape(1, size))
         first = last + 1
 
 

@@ -13,9 +13,11 @@ import numpy as np
 
 from fastbandit.declaration import known_name
 from fastbandit.errors import ShapeError
+from fastbandit.features.column_settings import column_from
 from fastbandit.features.columns import Column, Flag, Ignored, Number, is_missing, listed
 from fastbandit.features.date_columns import Date
-from fastbandit.features.schema import Schema, column_from, fitted
+from fastbandit.features.mapping_columns import FeatureMapping
+from fastbandit.features.schema import Schema, fitted
 from fastbandit.features.tables import Table
 from fastbandit.features.text_columns import MOST_LEVELS, Category, CategorySet, Id, Text
 from fastbandit.features.vector_columns import Picture, Vector
@@ -79,6 +81,8 @@ def _kind_of(seen: _Seen, *, is_text: bool) -> Any:
     if not values:
         return Ignored(name, note="no value at all")
     first = values[0]
+    if any(isinstance(value, Mapping) for value in values):
+        return FeatureMapping(name, note="dicts of features")
     if isinstance(first, list | tuple | set | frozenset | np.ndarray):
         return _of_lists(seen)
     if seen.distinct == 1 and seen.looked > 1 and len(values) == seen.looked:

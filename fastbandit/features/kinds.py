@@ -31,6 +31,13 @@ class Dense:
         """Return the numbers that a schema makes."""
         return Dense(schema.dim, schema)
 
+    def grown(self, raw: Any, *, what: str) -> Dense:
+        """Return the same with slots for new names in raw rows: itself where there are none."""
+        if self.schema is None or not self.schema.can_grow or not is_named(raw):
+            return self
+        schema = self.schema.grown(raw, what=what)
+        return self if schema is self.schema else Dense.of(schema)
+
     def read(self, raw: Any, *, what: str) -> Inputs:
         if is_named(raw):
             return Inputs(dense=self._encoded(raw, what))
@@ -157,6 +164,14 @@ class FeaturesAndIds:
                 f"and {len(ids)} ids. Drop those that have only one of the two."
             )
         return Inputs(dense=features.dense, sparse=features.sparse, ids=ids.ids)
+
+
+def grown(kind: Any, raw: Any, *, what: str) -> Any:
+    """Return a kind of features that has learned to read the new names of raw rows."""
+    if isinstance(kind, FeaturesAndIds):
+        plain = grown(kind.features, raw, what=what)
+        return kind if plain is kind.features else FeaturesAndIds(plain, kind.ids)
+    return kind.grown(raw, what=what) if isinstance(kind, Dense) else kind
 
 
 def kind_of(raw: Any, *, what: str) -> Dense | Sparse | Image:

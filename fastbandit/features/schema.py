@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import fields, replace
+from dataclasses import replace
 from functools import cached_property
 from html import escape
 from pathlib import Path
@@ -20,18 +20,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastbandit.cores import cores, in_parts
-from fastbandit.declaration import info_of, known_name, part
+from fastbandit.declaration import part
 from fastbandit.errors import DataError, SettingError, ValueOfColumnError
-from fastbandit.features.columns import Column, Flag, Ignored, Number, Values, Write
-from fastbandit.features.date_columns import Date
-from fastbandit.features.tables import ABSENT, Table, lacks_some, table_of
-from fastbandit.features.text_columns import Category, CategorySet, Id, Text, hashed_writer
-from fastbandit.features.vector_columns import Picture, Vector
+from fastbandit.features.column_settings import column_from, kind_of, settings_of
+from fastbandit.features.columns import Column, Values, Write
+from fastbandit.features.hashed_columns import hashed_writer
+from fastbandit.features.mapping_columns import FeatureMapping
+from fastbandit.features.tables import (
+    ABSENT,
+    Table,
+    gathered,
+    gathered_row,
+    lacks_some,
+    table_of,
+)
 
-_KINDS: dict[str, type[Any]] = {
-    info_of(kind).name: kind  # type: ignore[union-attr]
-    for kind in (Number, Flag, Category, CategorySet, Text, Date, Id, Vector, Picture, Ignored)
-}
 _CHUNK = 8_192  # rows whose numbers stay near the processor
 _MANY = 4 * _CHUNK  # from so many rows on, two threads: half of the work holds Python's lock
 
@@ -49,6 +52,12 @@ class Schema:
             came = f"{twice!r} twice" if twice is not None else "none that is used"
             raise SettingError(
                 f"A schema needs columns with names of their own: got {came}. Correct the columns."
+            )
+        opened = [c.name for c in self.columns if getattr(c, "takes_others", False)]
+        if len(opened) > 1:
+            raise SettingError(
+                f"A schema needs at most one column that takes_others: got {opened}. Let the "
+                f"others have a name of their own in each row."
             )
 
     # -- what it holds
@@ -77,6 +86,33 @@ class Schema:
     def key(self) -> str | None:
         """The name of the column that holds ids of arms, None where there is none."""
         return next((c.name for c in self.columns if getattr(c, "is_id", False)), None)
+
+    @cached_property
+    def secret(self) -> frozenset[str]:
+        """The names of columns whose values are neither shown nor exported."""
+        return frozenset(column.name for column in self.columns if column.secret)
+
+    @cached_property
+    def drops(self) -> dict[str, int]:
+        """After how many days a log drops values, by the names of columns of which it does."""
+        return {c.name: c.drop_after_days for c in self.columns if c.drop_after_days}
+
+    @cached_property
+    def others(self) -> Any:
+        """The column that takes all names which are no columns, None where there is none."""
+        return next((c for c in self.columns if getattr(c, "takes_others", False)), None)
+
+    @cached_property
+    def can_grow(self) -> bool:
+        """Whether a column learns new names from what comes."""
+        return any(hasattr(column, "grown") for column in self.columns)
+
+    def missing(self, name: str) -> NDArray[np.float32]:
+        """Return the numbers of a column whose value is missing."""
+        column = self[name]
+        encoded = np.zeros(column.width, dtype=np.float32)
+        column.fill([None], encoded[None])
+        return encoded
 
     def __getitem__(self, name: str) -> Column:
         """Return the column of a name."""
@@ -110,6 +146,8 @@ class Schema:
     def encode_one(self, row: Mapping[str, Any]) -> NDArray[np.float32]:
         """Return one row of named values as numbers: (dim,). The quickest way."""
         out, (plain, names, write_hashed) = np.zeros(self.dim, dtype=np.float32), self._writers
+        if self.others is not None:
+            row = gathered_row(row, self._own, into=self.others.name)
         if len(row) != len(self.columns):
             row = self._whole(row)
         try:
@@ -166,7 +204,7 @@ class Schema:
         return values
 
     def _checked(self, raw: Any, what: str) -> Table:
-        table = table_of(raw, what=what)
+        table = self.gathered(raw, what=what)
         self._check(table.columns, what)
         return table
 
@@ -181,6 +219,11 @@ class Schema:
     @cached_property
     def _known(self) -> frozenset[str]:
         return frozenset(self.names)
+
+    @cached_property
+    def _own(self) -> frozenset[str]:
+        """The names that rows have for a column: all but that of the one that takes others."""
+        return self._known - {None if self.others is None else self.others.name}
 
     def _missing(self, name: str, what: str) -> ValueOfColumnError:
         return ValueOfColumnError(
@@ -201,6 +244,11 @@ class Schema:
     # -- where it comes from, and goes
 
     @staticmethod
+    def open(*, slots: int = 128, hashed: int = 32) -> Schema:
+        """Return a schema that declares nothing: it takes any names, and learns to read them."""
+        return Schema((FeatureMapping("others", True, slots=slots, hashed=hashed),))
+
+    @staticmethod
     def infer(raw: Any, *, kinds: Mapping[str, str | Column] | None = None) -> Schema:
         """Return what each column of a table seems to mean; `kinds` correct it, by name."""
         from fastbandit.features.inference import infer
@@ -212,24 +260,40 @@ class Schema:
         table = self._checked(raw, "rows")
         return Schema(tuple(fitted(column, table) for column in self.columns))
 
+    def grown(self, raw: Any, *, what: str = "rows") -> Schema:
+        """Return the schema with slots for new names and levels in rows: itself without such."""
+        if not self.can_grow:
+            return self
+        table = self._checked(raw, what)
+        columns = tuple(fitted(c, table) if hasattr(c, "grown") else c for c in self.columns)
+        is_same = all(one is other for one, other in zip(columns, self.columns, strict=True))
+        return self if is_same else Schema(columns)
+
+    def gathered(self, raw: Any, *, what: str = "rows") -> Table:
+        """Return rows as a table that has only columns of this schema, where it takes others."""
+        if self.others is None:
+            return table_of(raw, what=what)
+        return gathered(raw, self._own, into=self.others.name, what=what)
+
     def table(self, raw: Any) -> Table:
         """Return rows that this schema reads: for `Bandit(arms=schema.table(frame))`."""
-        return replace(table_of(raw, what="rows"), schema=self)
+        return replace(self.gathered(raw), schema=self)
 
     def without(self, names: Sequence[str]) -> Schema:
         """Return the schema without some columns."""
         return Schema(tuple(column for column in self.columns if column.name not in names))
 
+    def marked_as(self, other: Schema | None) -> Schema:
+        """Return the schema with the secret columns of another, too."""
+        more = frozenset() if other is None else other.secret - self.secret
+        if not more:
+            return self
+        marked = (replace(c, secret=True) if c.name in more else c for c in self.columns)
+        return Schema(tuple(marked))
+
     def as_dict(self) -> dict[str, Any]:
         """Return the schema as JSON values: its columns by name, what differs from defaults."""
-        found = {}
-        for column in self.columns:
-            own = [one for one in fields(column) if one.name != "name"]
-            said = {one.name: getattr(column, one.name) for one in own}
-            said = {o.name: said[o.name] for o in own if said[o.name] != o.default}
-            lists = {k: list(v) if isinstance(v, tuple) else v for k, v in said.items()}
-            found[column.name] = {"kind": _kind(column), **lists}
-        return {"columns": found}
+        return {"columns": {column.name: settings_of(column) for column in self.columns}}
 
     @staticmethod
     def from_dict(written: Mapping[str, Any]) -> Schema:
@@ -266,19 +330,19 @@ class Schema:
 
     def shape(self) -> dict[str, Any]:
         """Return the JSON schema of a row."""
-        needed = [column.name for column in self.columns if column.default is None]
+        own = [column for column in self.columns if column is not self.others]
         return {
             "type": "object",
-            "properties": {c.name: {**c.shape(), "description": _says(c)} for c in self.columns},
-            "required": needed,
-            "additionalProperties": False,
+            "properties": {column.name: _shape(column) for column in own},
+            "required": [column.name for column in own if column.default is None],
+            "additionalProperties": self.others is not None,
         }
 
     # -- to look at
 
     def rows(self) -> list[tuple[str, str, str, str]]:
         """Return name, kind, encoding and reason of each column, as texts."""
-        return [(c.name, _kind(c), c.says(), c.note) for c in self.columns]
+        return [(c.name, kind_of(c), *_shown(c)) for c in self.columns]
 
     def __str__(self) -> str:
         head = ("column", "kind", "encoded as", "why")
@@ -305,29 +369,14 @@ def fitted(column: Any, table: Table) -> Any:
     return column.fitted([v for v in values if v is not ABSENT] if lacks_some(table) else values)
 
 
-def column_from(name: str, said: Any) -> Any:
-    """Return the column that a table of settings, or the name of a kind, describes."""
-    said = {"kind": said} if isinstance(said, str) else dict(said)
-    kind_name = said.pop("kind", None)
-    known_name(f"kind of the column {name!r}", kind_name, tuple(_KINDS))
-    kind = _KINDS[kind_name]
-    own = {one.name: one for one in fields(kind) if one.name != "name"}
-    for key in said:
-        known_name(f"setting of the column {name!r}", key, tuple(own))
-    values = {k: tuple(v) if isinstance(v, list) and k != "default" else v for k, v in said.items()}
-    numbers = {key for key, one in own.items() if isinstance(one.default, float)}
-    values = {k: float(v) if k in numbers and type(v) is int else v for k, v in values.items()}
-    return kind(name, **values)
+def _shown(column: Any) -> tuple[str, str]:
+    """Return how a column is encoded, and why, without values of one that is secret."""
+    return ("secret", "") if column.secret else (column.says(), column.note)
 
 
-def _kind(column: Any) -> str:
-    info = info_of(type(column))
-    assert info is not None
-    return info.name
-
-
-def _says(column: Any) -> str:
-    return f"{_kind(column)}: {column.says()}"
+def _shape(column: Any) -> dict[str, Any]:
+    shape = {**column.shape(), "description": f"{kind_of(column)}: {_shown(column)[0]}"}
+    return {k: v for k, v in shape.items() if k != "examples" or not column.secret}
 
 
 def _short(text: str) -> str:

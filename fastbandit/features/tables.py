@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC
 from typing import Any
 
@@ -25,13 +26,15 @@ class Table:
     """Columns by name, of so many rows; `values` reads some rows of one.
 
     Cells of a table that `is_text` are texts, "" where there is none, as in CSV. `schema` says
-    what the columns mean, where that is known.
+    what the columns mean, where that is known. In one that `is_gathered` all names that are no
+    columns of a schema are one column already.
     """
 
     columns: Mapping[str, Any]
     rows: int
     is_text: bool = False
     schema: Any = None
+    is_gathered: bool = False
 
     @property
     def names(self) -> list[str]:
@@ -60,12 +63,12 @@ class Table:
                 found[name] = values[rows]
             else:
                 found[name] = [values[row] for row in rows]
-        return type(self)(found, len(rows), self.is_text)
+        return type(self)(found, len(rows), self.is_text, is_gathered=self.is_gathered)
 
     def without(self, names: Sequence[str]) -> Table:
         """Return the table without some columns."""
         left = {name: column for name, column in self.columns.items() if name not in names}
-        return type(self)(left, self.rows, self.is_text)
+        return type(self)(left, self.rows, self.is_text, is_gathered=self.is_gathered)
 
     def dicts(self) -> list[dict[str, Any]]:
         """Return each row as a dict."""
@@ -160,6 +163,43 @@ class _Absent:
 
 
 ABSENT = _Absent()
+
+
+def gathered(raw: Any, apart: Collection[str], *, into: str, what: str) -> Table:
+    """Return a table in which all columns but some are one: a dict for each row.
+
+    Cells of text are read as JSON where they are that, such as numbers.
+    """
+    if isinstance(raw, list | tuple) and all(isinstance(row, Mapping) for row in raw):
+        rows = [gathered_row(row, apart, into=into) for row in raw]  # names may be very many
+        return replace(table_of(rows, what=what), is_gathered=True)
+    table = table_of(raw, what=what)
+    if table.is_gathered:
+        return table
+    rest = [name for name in table.columns if name not in apart]
+    values: list[dict[str, Any]] = [{} for _ in range(table.rows)]
+    for name in rest:
+        for row, value in zip(values, _as_list(table.values(name)), strict=True):
+            if value is not ABSENT and not (table.is_text and value == ""):
+                row[name] = parsed_text(value) if table.is_text else value
+    own = {name: table.columns[name] for name in table.columns if name in apart}
+    return replace(table, columns={**own, into: values}, is_gathered=True)
+
+
+def gathered_row(row: Mapping[str, Any], apart: Collection[str], *, into: str) -> dict[str, Any]:
+    """Return a row in which all names but some are one."""
+    if not apart:
+        return {into: row}
+    rest = {name: value for name, value in row.items() if name not in apart}
+    return {**{name: row[name] for name in apart if name in row}, into: rest}
+
+
+def parsed_text(text: Any) -> Any:
+    """Return what a cell of text holds: JSON where it is that, else the text itself."""
+    try:
+        return json.loads(text) if isinstance(text, str) else text
+    except ValueError:
+        return text
 
 
 class _Ragged(Table):

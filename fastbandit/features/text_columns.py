@@ -1,7 +1,8 @@
 """Kinds of columns that hold names: categories, sets of them, texts, ids.
 
 Levels that are named have a number of their own; others share one. Where there are too many, all
-are hashed. Texts are hashed word by word, rare words counting more (idf).
+are hashed. Texts are hashed word by word, rare words counting more (idf); those of many lie where
+their words do, in a space in which words that go together are near each other.
 """
 
 from __future__ import annotations
@@ -9,10 +10,10 @@ from __future__ import annotations
 import json
 import math
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
-from itertools import count, repeat
+from itertools import repeat
 from typing import Any, ClassVar
 
 import numpy as np
@@ -31,18 +32,18 @@ from fastbandit.features.columns import (
     read_each,
     wrong,
 )
+from fastbandit.features.hashed_columns import one_writer
 from fastbandit.features.hashing import (
     RARITIES,
     add_names,
-    add_row,
     add_tokens,
     bytes_of,
     count_tokens,
     crc_table,
-    joined_bytes,
     name_numbers,
     names_of,
 )
+from fastbandit.features.text_spaces import fit_space, space_array
 
 MOST_LEVELS = 64
 """Above so many levels, all are hashed."""
@@ -105,6 +106,8 @@ class Category:
     hashed: int = setting(default=0, least=0)
     default: Any = None
     note: str = ""
+    secret: bool = setting(default=False, came_later=True)
+    drop_after_days: int = setting(default=0, least=0, came_later=True)
     as_bytes = name_bytes
 
     @property
@@ -120,7 +123,7 @@ class Category:
 
     def writer(self, at: int) -> Write:
         if self.hashed:
-            return _one_writer(self, at)
+            return one_writer(self, at)
         places = {level: at + 2 + number for number, level in enumerate(self.levels)}
 
         def write(value: Any, out: Row) -> None:
@@ -169,27 +172,6 @@ class Category:
         return f"{len(self.levels)} levels: {some}"
 
 
-def hashed_writer(placed: Sequence[tuple[int, Any]]) -> Callable[[Sequence[Any], Row], None]:
-    """Return what writes the values of hashed columns, all of a row in one compiled call."""
-    reads = [column.as_bytes for _, column in placed]
-    kinds = [getattr(column, "weights", None) for _, column in placed]
-    weights = np.array([one for one in kinds if one is not None]).reshape(-1, RARITIES)
-    number, table, places = count(), crc_table(), np.empty((len(placed), 3), np.int64)
-    for row, ((at, column), kind) in enumerate(zip(placed, kinds, strict=True)):
-        places[row] = at, at + column.width, -1 if kind is None else next(number)
-
-    def write(values: Sequence[Any], out: Row) -> None:
-        read = [as_bytes(value) for as_bytes, value in zip(reads, values, strict=True)]
-        add_row(joined_bytes(read), places, weights, table, out)
-
-    return write
-
-
-def _one_writer(column: Any, at: int) -> Write:
-    write = hashed_writer([(at, column)])
-    return lambda value, out: write((value,), out)
-
-
 def _fill_hashed(column: Category | Id, values: list[Any], out: Row) -> None:
     names = values if are_texts(values) else [_name_of(column, v, n) for n, v in enumerate(values)]
     add_names(*names_of(names), crc_table(), out)
@@ -208,6 +190,8 @@ class CategorySet:
     separator: str = ""
     default: Any = None
     note: str = ""
+    secret: bool = setting(default=False, came_later=True)
+    drop_after_days: int = setting(default=0, least=0, came_later=True)
 
     @property
     def width(self) -> int:
@@ -275,8 +259,10 @@ class CategorySet:
 class Text:
     """A text: its words hashed to `dim` numbers, rare words counting more.
 
-    `rarity` has a digit for each shared count of words, from 0, in every text, to f. A text of more
-    than `longest` characters is refused.
+    `rarity` has a digit for each shared count of words, from 0, in every text, to f. In a `space`,
+    fitted to many texts, words that go together lie together, and a text lies in the middle of its
+    words: texts of columns with one space can be compared. A text of more than `longest` characters
+    is refused.
     """
 
     name: str
@@ -285,6 +271,9 @@ class Text:
     longest: int = 100_000
     default: Any = None
     note: str = ""
+    secret: bool = setting(default=False, came_later=True)
+    drop_after_days: int = setting(default=0, least=0, came_later=True)
+    space: str = setting(default="", came_later=True)
     is_hashed: ClassVar[bool] = True
 
     @property
@@ -313,23 +302,33 @@ class Text:
             return np.ones(RARITIES)
         return np.array([_IDF * int(digit, 16) for digit in self.rarity])
 
+    @cached_property
+    def directions(self) -> NDArray[np.int8]:
+        """Where the words of each bucket lie: (buckets, dim), no rows without a space."""
+        return space_array(self.space, self.dim)
+
     def fitted(self, values: Values) -> Text:
+        if self.space:
+            return self
         counts, rows = np.zeros(RARITIES, dtype=np.int64), listed(values)
         for first in range(0, len(rows), _ROWS):
             count_tokens(bytes_of(self._texts(rows[first : first + _ROWS])), counts)
         idf = np.log((len(rows) + 1) / (counts + 1.0))
         digits = np.clip(np.rint(idf / _IDF), 0, 15).astype(int)
-        return replace(self, rarity="".join(f"{digit:x}" for digit in digits))
+        space = fit_space(self._texts(rows), self.dim)
+        rarity = "" if space else "".join(f"{digit:x}" for digit in digits)
+        return replace(self, rarity=rarity, space=space)
 
     def as_bytes(self, value: Any) -> bytes:
         text = value if type(value) is str and len(value) <= self.longest else self._text(value)
         return text.lower().encode("utf-8", "surrogatepass")
 
     def writer(self, at: int) -> Write:
-        return _one_writer(self, at)
+        return one_writer(self, at)
 
     def fill(self, values: Values, out: Row) -> None:
-        add_tokens(bytes_of(self._texts(listed(values))), self.weights, out)
+        texts = bytes_of(self._texts(listed(values)))
+        add_tokens(texts, self.weights, self.directions, out)
 
     def from_text(self, text: str) -> Any:
         return text
@@ -338,6 +337,8 @@ class Text:
         return {"type": ["string", "null"], "maxLength": self.longest}
 
     def says(self) -> str:
+        if self.space:
+            return f"the middle of its words, in {self.dim} directions"
         return f"words hashed to {self.dim} numbers{' by idf' if self.rarity else ''}"
 
 
@@ -349,6 +350,8 @@ class Id:
     dim: int = 16
     default: Any = None
     note: str = ""
+    secret: bool = setting(default=False, came_later=True)
+    drop_after_days: int = setting(default=0, least=0, came_later=True)
     is_hashed: ClassVar[bool] = True
     as_bytes = name_bytes
 
@@ -360,7 +363,7 @@ class Id:
         return self
 
     def writer(self, at: int) -> Write:
-        return _one_writer(self, at)
+        return one_writer(self, at)
 
     def fill(self, values: Values, out: Row) -> None:
         _fill_hashed(self, listed(values), out)

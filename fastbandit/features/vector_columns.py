@@ -33,6 +33,8 @@ class Vector:
     std: float = setting(default=1.0, above=0)
     default: Any = None
     note: str = ""
+    secret: bool = setting(default=False, came_later=True)
+    drop_after_days: int = setting(default=0, least=0, came_later=True)
 
     @property
     def width(self) -> int:
@@ -110,6 +112,8 @@ class Picture:
     std: float = setting(default=1.0, above=0)
     default: Any = None
     note: str = ""
+    secret: bool = setting(default=False, came_later=True)
+    drop_after_days: int = setting(default=0, least=0, came_later=True)
 
     @property
     def width(self) -> int:

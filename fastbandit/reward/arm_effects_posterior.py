@@ -30,6 +30,8 @@ class ArmEffectsPosterior:
     At most so many principal directions of contexts are `features`, beside the `units` of a
     network (0: none), trained anew when the history is `grow` times as long. Widths are the
     standard deviations of an arm's constant and of its other weights before anything is seen.
+    With `own_weights` arms have weights of their own even where they have features beside ids:
+    right for few arms that come again and again. Their features are then not read.
     """
 
     features: int = 64
@@ -37,6 +39,7 @@ class ArmEffectsPosterior:
     grow: float = setting(default=1.25, above=0)
     constant_width: float = setting(default=0.1, above=0)
     slope_width: float = setting(default=0.8, above=0)
+    own_weights: bool = setting(default=False, came_later=True)
 
     def build(self, plan: Plan, *, rng: Generator) -> RewardModel:
         if isinstance(plan.arm, Point):
@@ -44,7 +47,7 @@ class ArmEffectsPosterior:
                 "Arm effects need a catalogue of arms: got a box, every point of which is an arm "
                 "that is hardly chosen twice. Leave out posterior=."
             )
-        if isinstance(plan.arm, Ids) and scans(plan.search, None):
+        if self._has_weights(plan.arm) and scans(plan.search, None):
             return EffectsReward(
                 reward=plan.reward,
                 most=self.features,
@@ -54,6 +57,9 @@ class ArmEffectsPosterior:
                 rng=rng,
             )
         return _beside_a_network(plan, rng=rng)
+
+    def _has_weights(self, arm: Any) -> bool:
+        return isinstance(arm, Ids) or (self.own_weights and isinstance(arm, FeaturesAndIds))
 
 
 def _beside_a_network(plan: Any, *, rng: Generator) -> HierarchicalReward:

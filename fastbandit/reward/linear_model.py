@@ -3,6 +3,9 @@
 Early on, with few rewards, it beats a network where arms have many features. It has the shape of a
 network whose hidden units say nothing, so that whatever searches, draws from or freezes a network
 with a Bayesian last layer does so with this one.
+
+Where contexts and arms have texts of one space, products of what matches are features, too
+(`fastbandit.reward.matches`).
 """
 
 from __future__ import annotations
@@ -24,6 +27,7 @@ from fastbandit.reward.encoders import (
     SparseEncoder,
 )
 from fastbandit.reward.last_layer_model import LastLayerReward
+from fastbandit.reward.matches import matched_directions, matches_of
 from fastbandit.types import Floats, Inputs, Interactions
 
 TEMPER = 0.57
@@ -42,9 +46,18 @@ class LinearReward(LastLayerReward):
     """Rewards that are linear (binary ones: in log odds) in features of context and arm."""
 
     def __init__(self, plan: Any, *, rng: Generator) -> None:
-        shape = {"hidden": (_HIDDEN,), "product": False, "wide": True, "fourier_features": 0}
+        matches = matches_of(plan.context, plan.arm, plan.network.embedding)
+        more = 0 if matches is None else len(matches.contexts)  # beside as many for all the rest
+        shape = {
+            "embedding": plan.network.embedding + more,
+            "hidden": (_HIDDEN,),
+            "product": more > 0,
+            "wide": True,
+            "fourier_features": 0,
+        }
         plain = replace(plan, network=replace(plan.network, **shape))
         super().__init__(plain, prior_precision=1.0, rng=rng)
+        self.matches = matches
         with torch.no_grad():
             for parameter in self.parameters():
                 parameter.zero_()
@@ -74,8 +87,13 @@ class LinearReward(LastLayerReward):
             assert some.dense is not None
             dense = torch.as_tensor(some.dense, device=features.linear.weight.device)
             numbers = features.standardise(dense.double()).cpu().numpy()
-            found = principal_directions(numbers, min(size, numbers.shape[1]))
-            features.linear.weight[: found.shape[1]] = torch.from_numpy(found.T).float()
+            if self.matches is None:
+                found = principal_directions(numbers, min(size, numbers.shape[1])).T
+            else:
+                places = (self.matches.arms, self.matches.contexts)[which]
+                scales = features.standardise.scale.double().cpu().numpy()
+                found = matched_directions(places, numbers, scales, size)
+            features.linear.weight[: len(found)] = torch.from_numpy(found).float()
         elif isinstance(features, SparseEncoder):
             assert some.sparse is not None
             lengths = np.sqrt(np.asarray(some.sparse.multiply(some.sparse).sum(1))[:, 0])
@@ -99,21 +117,28 @@ class LinearReward(LastLayerReward):
         rewards = self.standardised(given).double().cpu().numpy()
         weights = np.ones(len(z)) if history.weights is None else history.weights
         rows = history.rows if own_width > 0 else None
-        size = self.settings.embedding  # of weights: hidden units, context, arm, constant
-        precisions = (np.ones(_HIDDEN + size), np.full(size, _ARM_PRECISION), np.full(1, _FREE))
-        prior = np.concatenate(precisions)
         centre, spread, noise = fitted(
             z,
             rewards,
             weights,
             rows,
-            prior=prior,
+            prior=self._prior(),
             own=own_width,
             is_binary=self.reward == "binary",
         )
         self.centre.copy_(torch.from_numpy(centre))
         self.spread.copy_(torch.from_numpy(TEMPER * spread))
         self.log_noise.fill_(0.5 * np.log(noise))
+
+    def _prior(self) -> Floats:
+        """Return the precision of weights: of hidden units, context, arm, products, constant."""
+        size = self.settings.embedding
+        before = [np.ones(_HIDDEN + size), np.full(size, _ARM_PRECISION)]
+        if self.matches is None:
+            return np.diag(np.concatenate([*before, np.full(1, _FREE)]))
+        found = np.diag(np.concatenate([*before, np.ones(size), np.full(1, _FREE)]))
+        found[-size - 1 : -1, -size - 1 : -1] = self.matches.prior_precision(size)
+        return found
 
 
 def fitted(
@@ -142,8 +167,8 @@ def fitted(
             curve, pull = weights * likely * (1.0 - likely), weights * (rewards - likely)
         else:
             curve, pull = weights / noise, weights * (rewards - predicted) / noise
-        precision = (z * curve[:, None]).T @ z + np.diag(prior)
-        moment = z.T @ pull - prior * centre
+        precision = (z * curve[:, None]).T @ z + prior
+        moment = z.T @ pull - prior @ centre
         if arm is not None:
             curvature = np.bincount(arm, weights=curve, minlength=arms) + loose
             left = np.bincount(arm, weights=pull, minlength=arms) - loose * constants

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from fakes import vectors_of
+from plans import plan_for
 
 from fastbandit import Box, Dense, FeaturesAndIds, Ids
 from fastbandit.arms.box_space import BoxSpace
@@ -19,14 +20,23 @@ from fastbandit.arms.spaces import (
     table_of,
 )
 from fastbandit.errors import InputError, SettingError, ShapeError
+from fastbandit.reward.model import NetworkSettings
 
 BOX = Box([0.0, 0.0], [1.0, 2.0])
 CONTEXTS = np.zeros((2, 3), dtype=np.float32)
+NETWORK = NetworkSettings(embedding=4, hidden=(8,), weight_penalty=0.1, dropout_penalty=1.0)
+PLAN = plan_for(Dense(3), Dense(2), NETWORK)
+
+
+def _three() -> Catalogue:
+    space, _ = read_space(None, ["a", "b", "c"], None, embed_ids=False)
+    assert isinstance(space, Catalogue)
+    return space
 
 
 def box_interactions(arms: Any) -> Any:
     space, kind = read_space(BOX, None, None, embed_ids=False)
-    table = table_of(space, Dense(3), "real", 1)
+    table = table_of(space, PLAN)
     return read_interactions(space, table, kind, contexts=CONTEXTS, arms=arms, rewards=[1.0, 2.0])
 
 
@@ -59,7 +69,7 @@ def test_a_box_takes_no_ids() -> None:
 
 
 def test_new_arms_known_by_ids_take_the_rows_that_follow() -> None:
-    _, more, _ = read_more(Ids(3), None, ["d", "e"], None, first=3)
+    _, more, _ = read_more(Ids(3), None, ["d", "e"], None, after=_three())
 
     assert more.ids is not None
     assert more.ids.tolist() == [3, 4]
@@ -71,12 +81,12 @@ def test_new_arms_known_by_ids_take_the_rows_that_follow() -> None:
 )
 def test_new_arms_of_another_kind_are_refused(kind: Any, arms: Any, advice: str) -> None:
     with pytest.raises(InputError, match=advice):
-        read_more(kind, arms, None, None, first=3)
+        read_more(kind, arms, None, None, after=_three())
 
 
 def test_a_box_has_no_eligible_arms() -> None:
     space = BoxSpace(BOX)
-    table = table_of(space, Dense(3), "real", 1)
+    table = table_of(space, PLAN)
 
     with pytest.raises(SettingError, match="Eligible arms need a catalogue"):
         read_request(space, table, CONTEXTS, k=1, eligible=[0], first=0)
@@ -92,7 +102,7 @@ def test_points_of_a_box_are_the_features_of_interactions() -> None:
 def test_arms_of_a_catalogue_are_found_by_id() -> None:
     arms = vectors_of(3, 2)
     space, kind = read_space(arms, ["a", "b", "c"], None, embed_ids=False)
-    table = table_of(space, Dense(3), "real", 1)
+    table = table_of(space, PLAN)
 
     read = read_interactions(
         space, table, kind, contexts=CONTEXTS, arms=["c", "a"], rewards=[1.0, 2.0]

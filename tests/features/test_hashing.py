@@ -19,7 +19,7 @@ HALF = 0.5**0.5
 
 def hashed(*texts: str) -> NDArray[np.float32]:
     out = np.zeros((len(texts), 9), dtype=np.float32)
-    add_tokens(bytes_of(texts), np.ones(RARITIES), out)
+    add_tokens(bytes_of(texts), np.ones(RARITIES), np.zeros((0, out.shape[1] - 1), np.int8), out)
     return out
 
 

@@ -90,3 +90,9 @@ def test_a_kind_that_is_named_counts() -> None:
         "category",
         "as you said",
     )
+
+
+def test_dicts_are_a_mapping_that_has_learned_their_names() -> None:
+    found = Schema.infer([{"user": {"age": 31.0}}, {"user": {"age": 40.0, "city": "Oslo"}}])
+
+    assert found["user"].says().startswith("1 numbers, 1 levels: 2 of 128 slots")

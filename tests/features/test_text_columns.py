@@ -44,7 +44,7 @@ def test_a_set_has_a_one_for_each_name() -> None:
 
 
 def test_rare_words_weigh_more() -> None:
-    text = Text("query", dim=64).fitted([f"the thing number {n}" for n in range(300)])
+    text = Text("query", dim=64).fitted([f"the thing number {n}" for n in range(90)])
     common, rare = (np.array(one(text, word)) for word in ("thing", "number 7"))
     both = np.array(one(text, "thing 7"))
 

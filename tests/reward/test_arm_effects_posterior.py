@@ -9,6 +9,7 @@ from fakes import vectors_of
 
 from fastbandit import Bandit, Box
 from fastbandit.errors import SettingError
+from fastbandit.reward.arm_effects_posterior import ArmEffectsPosterior
 from fastbandit.reward.dropout_model import DropoutReward
 from fastbandit.reward.effects_model import EffectsReward
 from fastbandit.reward.gradient_model import GradientReward
@@ -50,3 +51,12 @@ def test_arms_with_features_have_a_network_and_where_it_is_drawn_a_regression_be
     assert isinstance(model, HierarchicalReward)
     assert type(model.network) is network
     assert (model.linear is not None) == has_regression
+
+
+def test_arms_with_features_may_have_weights_of_their_own() -> None:
+    own = ArmEffectsPosterior(own_weights=True)
+
+    bandit = Bandit(arms=vectors_of(20, 2), context=3, posterior=own, embed_ids=True)
+
+    assert isinstance(bandit.policy.model, EffectsReward)
+    assert isinstance(bandit.policy.search, Exhaustive)

@@ -96,7 +96,7 @@ def test_an_arm_s_noise_does_not_depend_on_the_others() -> None:
 def test_a_frozen_bandit_chooses_the_same_arms(arms: int, explore: Any) -> None:
     bandit = trained(arms, exploration=explore)
     frozen = bandit.freeze()
-    request = bandit._read_request(asked(), k=3, eligible=None)
+    request = bandit._state.read_request(bandit.blueprint, asked(), k=3)
 
     torch_made = bandit.policy.select(request.contexts, seeds=request.seeds, count=3)
     compiled = frozen.select(asked(), k=3, seeds=request.seeds)

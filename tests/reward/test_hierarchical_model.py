@@ -99,7 +99,7 @@ def test_torch_and_compiled_code_choose_the_same_arms(explore: str, search: str)
         pytest.skip("a bound that is scanned cannot be frozen")
     bandit = trained(exploration=explore, search=search)
     contexts, seeds = contexts_of(60, seed=9), np.arange(60, dtype=np.uint64) * 977
-    request = bandit._read_request(contexts, k=3, eligible=None)
+    request = bandit._state.read_request(bandit.blueprint, contexts, k=3)
 
     by_torch = bandit.policy.select(request.contexts, seeds=seeds, count=3)
     frozen = bandit.freeze().select(contexts, k=3, seeds=seeds)

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import torch
 from fakes import vectors_of
 from plans import plan_for
 
 from fastbandit.features.kinds import Dense
+from fastbandit.features.schema import Schema
+from fastbandit.features.text_columns import Text
 from fastbandit.reward.linear_model import LinearReward, fitted
 from fastbandit.reward.model import NetworkSettings
 from fastbandit.types import Inputs, Interactions
@@ -35,7 +39,7 @@ def predicted_by(model: LinearReward) -> np.ndarray:
 def test_the_regression_integrates_constants_out_exactly() -> None:
     rng = np.random.default_rng(0)
     z, rows = np.c_[rng.normal(size=(40, 2)), np.ones(40)], rng.integers(0, 7, 40)
-    rewards, prior = rng.normal(size=40), np.array([1.0, 3.0, 1e-6])
+    rewards, prior = rng.normal(size=40), np.diag([1.0, 3.0, 1e-6])
 
     centre, spread, noise = fitted(
         z, rewards, np.ones(40), rows, prior=prior, own=0.5, is_binary=False
@@ -43,7 +47,7 @@ def test_the_regression_integrates_constants_out_exactly() -> None:
 
     flags = np.eye(7)[rows]
     covariance = noise * np.eye(40) + 0.25 * flags @ flags.T
-    precision = z.T @ np.linalg.solve(covariance, z) + np.diag(prior)
+    precision = z.T @ np.linalg.solve(covariance, z) + prior
     np.testing.assert_allclose(spread @ spread.T, np.linalg.inv(precision), rtol=1e-3, atol=1e-4)
     exact = np.linalg.solve(precision, z.T @ np.linalg.solve(covariance, rewards))
     np.testing.assert_allclose(centre, exact, rtol=1e-3, atol=1e-3)
@@ -71,3 +75,41 @@ def test_directions_stay_as_they_were_first_found() -> None:
 
     assert before.any()
     assert torch.equal(model.embed_arms(Inputs(dense=ARMS)), before)
+
+
+def matched(rewards_of: Callable[[np.ndarray, np.ndarray], np.ndarray]) -> tuple[float, float]:
+    """Learn texts of 600 pairs; return how far predictions follow new ones, and the mean match."""
+    rng = np.random.default_rng(5)
+    words = np.array([f"a{n}" for n in range(6)] + [f"b{n}" for n in range(6)])
+    topics = rng.integers(0, 2, (2, 1200))
+    texts = [[" ".join(words[6 * t + rng.integers(0, 6, 4)]) for t in side] for side in topics]
+    space = Text("about", dim=4).fitted([*texts[0], *texts[1]])
+    kind = Dense.of(Schema((space,)))
+    settings = NetworkSettings(embedding=4, hidden=(6,), weight_penalty=0.0, dropout_penalty=0.0)
+    model = LinearReward(
+        plan_for(kind, kind, settings), rng=torch.Generator().manual_seed(3)
+    ).requires_grad_(False)
+    contexts, arms = (kind.read({"about": side}, what="texts") for side in texts)
+    rewards = rewards_of(*topics).astype(np.float32)
+    history = Interactions(contexts.take(slice(600)), arms.take(slice(600)), rewards[:600])
+    model.observe_arms(history.arms)
+    model.start(history, fresh=600)
+    model.fit_posterior(history)
+    seen = model.features(model.embed_contexts(contexts), model.embed_arms(arms)) @ model.centre
+    size = model.settings.embedding
+    products = model.centre[-1 - size : -1]
+    return float(np.corrcoef(seen.numpy()[600:], rewards[600:])[0, 1]), float(products[:4].mean())
+
+
+def test_texts_that_are_alike_are_learned_from_few_rewards() -> None:
+    follows, weight = matched(lambda one, other: one == other)
+
+    assert follows > 0.8
+    assert weight > 0
+
+
+def test_texts_that_should_differ_are_learned_too() -> None:
+    follows, weight = matched(lambda one, other: one != other)
+
+    assert follows > 0.8
+    assert weight < 0

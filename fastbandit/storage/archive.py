@@ -7,6 +7,7 @@ beside its place and renamed, so it is there whole or not at all.
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from heapq import merge
 from pathlib import Path
@@ -34,13 +35,19 @@ class Archive:
 
     def days(self) -> list[str]:
         """Return the days that are here, in order."""
-        return sorted(path.parent.name for path in self.folder.glob(f"*/{DAY_FILE}"))
+        found = (path.parent.name for path in self.folder.glob(f"*/{DAY_FILE}"))
+        return sorted(name for name in found if not name.startswith("."))  # else it is a draft
+
+    def remove_drafts(self) -> None:
+        """Remove what a process left that died while it wrote a day; nobody else writes."""
+        for path in self.folder.glob(".*.part"):
+            shutil.rmtree(path)
 
     @property
     def last(self) -> int:
         """The number of the last event that is here, 0 where there is none."""
         days = self.days()
-        return self._bounds(days[-1])[1] if days else 0
+        return self.bounds(days[-1])[1] if days else 0
 
     def write_day(self, day: str, bounds: tuple[int, int], rows: Callable[[str], Rows]) -> None:
         """Write the events of a day, those of the numbers within bounds; `rows` reads a kind."""
@@ -53,7 +60,7 @@ class Archive:
     def events(self, *, after: int, until: float) -> Iterator[Event]:
         """Yield the events after a number and up to another, in order."""
         for day in self.days():
-            first, last = self._bounds(day)
+            first, last = self.bounds(day)
             if last > after and first <= until:
                 kinds = [self._events(day, kind) for kind in ARCHIVED]
                 for event in merge(*kinds, key=lambda event: event.seq):
@@ -83,7 +90,8 @@ class Archive:
         to_event = ARCHIVED[kind].read
         return map(to_event, self.rows(day, kind))
 
-    def _bounds(self, day: str) -> tuple[int, int]:
+    def bounds(self, day: str) -> tuple[int, int]:
+        """Return the numbers of the first and the last event of a day."""
         try:
             notes = json.loads((self.folder / day / DAY_FILE).read_text(encoding="utf-8"))
             return int(notes["first"]), int(notes["last"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -11,10 +12,10 @@ from numpy.typing import NDArray
 from fastbandit.arms.columns import Columns
 from fastbandit.arms.ids import ArmIds
 from fastbandit.arms.named_arms import columns_for
+from fastbandit.arms.offers import PLACEHOLDER, arm_count, with_id
 from fastbandit.arms.rows import Upserted
 from fastbandit.errors import InputError, NotFiniteError, ShapeError, ValueOfColumnError
 from fastbandit.features.schema import Schema
-from fastbandit.features.tables import table_of
 from fastbandit.storage.events import Arm, ArmId, ArmsChanged
 
 _LARGEST = 1e30
@@ -36,6 +37,16 @@ class HoldsArms(Protocol):
     ) -> Upserted: ...
 
     def discard_arms(self, ids: Iterable[Any], *, is_trial: bool = False) -> list[Any]: ...
+
+
+@dataclass(frozen=True)
+class ArmsOutcome:
+    """What became of a change: counts, ids that were not there, all arms, and its number."""
+
+    counts: Upserted
+    unknown: list[Any]
+    arms: int
+    catalogue: int
 
 
 def apply_change(bandit: HoldsArms, change: ArmsChanged, *, is_trial: bool = False) -> Upserted:
@@ -62,6 +73,8 @@ def apply_change(bandit: HoldsArms, change: ArmsChanged, *, is_trial: bool = Fal
             counts = bandit.upsert_arms(features, ids=ids, columns=columns, is_trial=is_trial)
         left_alone = len(change.upserted) - len(ids)
         counts = counts._replace(unchanged=counts.unchanged + left_alone)
+        if not is_trial and PLACEHOLDER in bandit:
+            bandit.discard_arms([PLACEHOLDER])
     if change.discarded:
         bandit.discard_arms(change.discarded, is_trial=is_trial)
     return counts
@@ -95,7 +108,7 @@ def _batches(bandit: HoldsArms, changes: Iterable[ArmsChanged]) -> Iterator[Arms
     """Join changes that touch different arms; make each before the next is asked for."""
     upserted: dict[ArmId, Arm] = {}
     discarded: dict[ArmId, None] = {}
-    live_count = len(bandit)
+    live_count = arm_count(bandit)
     for change in changes:
         has_columns = bandit.columns is not None
         arms = {a.id: a if has_columns else Arm(a.id, a.features) for a in change.upserted}
@@ -137,11 +150,13 @@ def by_name(
             f"Arms need features by their names ({', '.join(schema.names)[:200]}): got a list for "
             f"{listed.id!r}. Send an object."
         )
+    if schema.others is not None:
+        arms = [Arm(arm.id, with_id(arm.id, arm.features), arm.columns) for arm in arms]
     used = [one for one in schema.columns if one.width and one.default is not None]
     defaults = {column.name: column.default for column in used}
     rows = [{**defaults, **arm.features} for arm in arms if isinstance(arm.features, dict)]
     _check_rows(rows, schema)
-    table = table_of(rows, what="arms")
+    table = schema.gathered(rows, what="arms")
     found = columns_for(table, schema, title=title)
     wanted = found if wanted is None else list(wanted)
     given = [arm.columns or {} for arm in arms]

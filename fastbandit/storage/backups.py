@@ -29,7 +29,7 @@ from fastbandit.storage.snapshot_store import DAMAGE_REPORTS, LOG_NAME, Snapshot
 from fastbandit.storage.sqlite_files import connect
 
 FORMAT = 1
-KEYS_FILE, DECIDES_FILE = "keys.json", "decides.json"
+KEYS_FILE, DECIDES_FILE, PERSONALIZER_FILE = "keys.json", "decides.json", "personalizer.json"
 SNAPSHOTS, HISTORY, ARCHIVE = "snapshots", "history", "archive"
 _TABLES = ("decisions", "rewards", "changes", "ticks")
 _COUNTS = "SELECT " + ", ".join(f"(SELECT count(*) FROM {table})" for table in _TABLES)
@@ -61,7 +61,7 @@ def back_up(data_dir: Path, target: Path, *, progress: Progress = silent) -> Bac
     with _drafting(target) as draft:
         progress(0, 100, "Copying snapshots")
         version = _copy_snapshots(data_dir / SNAPSHOTS, draft / SNAPSHOTS)
-        for name in (KEYS_FILE, DECIDES_FILE):
+        for name in (KEYS_FILE, DECIDES_FILE, PERSONALIZER_FILE):
             if (data_dir / name).exists():
                 _copy(data_dir / name, draft / name)
         for path in [*HistoryFiles(data_dir / HISTORY).files(), *_files_in(data_dir / ARCHIVE)]:

@@ -8,6 +8,8 @@ from pathlib import Path
 
 LOG_FILE = "events.db"
 """The log in every data folder of a service."""
+CHECKPOINTS = "training"
+"""The folder there with checkpoints of an update that is under way."""
 
 
 def data_folder(data: Path | None) -> Path:

@@ -15,6 +15,7 @@ from typing import Any
 import apsw
 from msgspec import Struct, json
 
+from fastbandit.storage.column_marks import NOTHING, SecretNames
 from fastbandit.storage.events import ArmId
 from fastbandit.storage.joined_rows import Row
 
@@ -31,10 +32,13 @@ class _Arm(Struct, array_like=True):
 
 
 class DsjsonLines:
-    """Turns rows into lines, in their order; remembers the features of each arm it met."""
+    """Turns rows into lines, in their order; remembers the features of each arm it met.
 
-    def __init__(self, log: apsw.Connection) -> None:
-        self._log, self._known = log, 0
+    Of features, those that are secret are left out; rows come without them.
+    """
+
+    def __init__(self, log: apsw.Connection, secret: SecretNames = NOTHING) -> None:
+        self._log, self._known, self._secret = log, 0, secret
         self._features: dict[ArmId, Any] = {}
 
     def of(self, rows: Sequence[Row]) -> tuple[list[bytes], Counter[str]]:
@@ -78,7 +82,7 @@ class DsjsonLines:
         """Take in the changes that a decision knew of; an arm that went keeps its features."""
         for _, upserted in self._log.execute(_CHANGES, (self._known, catalogue)):
             for arm in json.decode(upserted, type=list[_Arm]):
-                self._features[arm.id] = _plain(arm.features)
+                self._features[arm.id] = _plain(self._secret.public_features(arm.features))
         self._known = max(self._known, catalogue)
 
 

@@ -28,6 +28,7 @@ from fastbandit.storage.joined_rows import (
     count_decisions,
     has_text_ids,
     joined_rows,
+    secret_names,
 )
 from fastbandit.storage.log_reader import one_moment_of
 
@@ -53,11 +54,14 @@ class Exported:
 def export(
     data_dir: Path, out: Path, format: str, *, bounds: Bounds = ALL, progress: Progress = silent
 ) -> Exported:
-    """Write the decisions of a log that lie within bounds, as they are at one moment."""
+    """Write the decisions of a log that lie within bounds, as they are at one moment.
+
+    Columns that the log holds as secret are left out.
+    """
     known_name("format of an export", format, FORMATS)
     rows, left_out = 0, Counter[str]()
     with one_moment_of(data_dir / LOG_FILE) as log:
-        steps = count_decisions(log, bounds)
+        steps, hidden = count_decisions(log, bounds), secret_names(log)
         needs = f"An export needs a file that can be written: {out} cannot"
         with (
             raising(DataError, needs, fix="Make room there, or name another."),
@@ -65,6 +69,9 @@ def export(
             _opened(format, beside, log, bounds) as write,
         ):
             for batch in joined_rows(log, bounds):
+                for row in batch:
+                    row.context = hidden.public_context(row.context)
+                    row.offered = hidden.public_offers(row.offered)
                 left_out += write(batch)
                 rows += len(batch)
                 progress(rows, steps, "Writing")
@@ -88,11 +95,13 @@ def _opened(
     format: str, path: Path, log: apsw.Connection, bounds: Bounds
 ) -> AbstractContextManager[Write]:
     if format == "parquet":
-        names = context_names(log, bounds)
+        hidden = secret_names(log).context
+        known = context_names(log, bounds)
+        names = {name: kinds for name, kinds in known.items() if name not in hidden}
         return _parquet(path, has_text_ids=has_text_ids(log, bounds), names=names)
     if format == "jsonl":
         return _lines(path, lambda rows: (map(json.encode, rows), Counter()))
-    return _lines(path, DsjsonLines(log).of)
+    return _lines(path, DsjsonLines(log, secret_names(log)).of)
 
 
 @contextmanager
@@ -145,6 +154,8 @@ def _cells(rows: Sequence[Row], name: str, has_text_ids: bool, texts: set[str]) 
         values = [getattr(row, name) for row in rows]
     else:
         values = [row.context.get(key) if isinstance(row.context, dict) else None for row in rows]
+    if name == "context":  # no context has a name, or there would be a column for it
+        return [value if isinstance(value, list) else [] for value in values]
     if name == "arms" and has_text_ids:
         return [[str(arm) for arm in arms] for arms in values]
     if name == "other" and has_text_ids:

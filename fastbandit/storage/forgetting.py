@@ -10,7 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from secrets import token_hex
@@ -22,13 +22,14 @@ from msgspec import json
 from fastbandit.files.manifest import write_json
 from fastbandit.storage.archive import Archive
 from fastbandit.storage.history_files import HistoryFiles
-from fastbandit.storage.retention import all_rows, changing
+from fastbandit.storage.retention import all_rows, changing, last_in
 from fastbandit.storage.snapshot_store import SnapshotStore
 
 _AT_ONCE = 200
 _TRIES = 20
 _CHECKPOINT = "PRAGMA wal_checkpoint(TRUNCATE)"
 _COUNTED = "SELECT seq, decision, arm FROM rewards WHERE decision = ? AND status = 'counted'"
+_REMEMBER = "INSERT INTO forgotten_decisions (seq) VALUES (?) ON CONFLICT DO NOTHING"
 _OTHERS = "SELECT seq, decision, arm FROM rewards WHERE status <> 'counted'"
 
 Blank = dict[str, Any]
@@ -40,7 +41,8 @@ class Forgotten:
     """How much was forgotten where, and what still holds it. It does not say of whom.
 
     `versions` learned from it before: their weights hold what they made of it until `until`.
-    `copies` are files beside the log that an upgrade of it left, and that still hold it.
+    `copies` are files beside the log that still hold it: an upgrade left them, or a spool.
+    `unreached` says what else may hold it, that this machine cannot reach.
     """
 
     at: str
@@ -52,14 +54,20 @@ class Forgotten:
     versions: list[int]
     until: str
     copies: list[str]
+    unreached: list[str] = field(default_factory=list)
     receipt: str = ""
 
 
 @dataclass
-class _Found:
+class Found:
     """Decisions to forget: the number and the arms of each, by id."""
 
     decisions: dict[str, tuple[int, list[Any]]]
+
+    @property
+    def seqs(self) -> list[int]:
+        """The numbers of the decisions, in order."""
+        return sorted(seq for seq, _ in self.decisions.values())
 
     def add(self, rows: Sequence[Sequence[Any]]) -> None:
         self.decisions |= {id: (seq, json.decode(arms)) for seq, id, arms in rows}
@@ -86,22 +94,19 @@ def name_of(seq: int) -> str:
 
 def forget(data_dir: Path, log: Path, subject: str, *, keep: int) -> Forgotten:
     """Forget a subject in a data folder, and write a receipt; a service may run meanwhile."""
-    found, archive = _Found({}), Archive(data_dir / "archive")
+    found, archive = Found({}), Archive(data_dir / "archive")
     with changing(data_dir, log) as connection:
+        archive.remove_drafts()
         query = "SELECT seq, id, arms FROM decisions WHERE subject = ?"
         found.add(all_rows(connection, query, subject))
         in_log = len(found.decisions)
-        for day in archive.days():
-            held = archive.find(day, "decisions", "subject", [subject])
-            found.add([(row["seq"], row["id"], row["arms"]) for row in held])
-        seqs = sorted(seq for seq, _ in found.decisions.values())
+        find_archived(archive, found, subject)
+        seqs = found.seqs
         gone = HistoryFiles(data_dir / "history").remove(decisions=seqs) if seqs else 0
         rewards = _forget_rewards(connection, found)
-        archived = _forget_archived(archive, found) if seqs else (0, 0)
+        archived = forget_archived(archive, found)
         # the subjects go last: what ended half-way is found again
-        blanks = {id: found.decision(id) for id in found.decisions}
-        _update(connection, "decisions", "id", blanks)
-        _empty_wal(connection)
+        _forget_decisions(connection, found)
     made = Forgotten(
         at=datetime.now(UTC).isoformat(),
         decisions=in_log,
@@ -109,14 +114,20 @@ def forget(data_dir: Path, log: Path, subject: str, *, keep: int) -> Forgotten:
         archived_decisions=archived[0],
         archived_rewards=archived[1],
         interactions=gone,
-        versions=_versions(data_dir, seqs),
-        until=f"a version is made from what is left, and learn.keep = {keep} drops the older ones",
+        versions=versions_of(SnapshotStore(data_dir / "snapshots"), seqs),
+        until=until_dropped(keep),
         copies=[path.name for path in sorted(data_dir.glob(f"{log.name}.version-*"))],
     )
-    return _with_receipt(data_dir, made)
+    return with_receipt(data_dir, made)
 
 
-def _with_receipt(data_dir: Path, made: Forgotten) -> Forgotten:
+def until_dropped(keep: int) -> str:
+    """Say until when older versions hold what they made of it."""
+    return f"a version is made from what is left, and learn.keep = {keep} drops the older ones"
+
+
+def with_receipt(data_dir: Path, made: Forgotten) -> Forgotten:
+    """Write a receipt into a data folder, and return what was done with its path."""
     folder = data_dir / "receipts"
     folder.mkdir(exist_ok=True)
     path = folder / f"forgotten-{made.at[:10]}-{token_hex(4)}.json"
@@ -126,13 +137,33 @@ def _with_receipt(data_dir: Path, made: Forgotten) -> Forgotten:
     return Forgotten(**notes, receipt=str(path))
 
 
-def _versions(data_dir: Path, seqs: Sequence[int]) -> list[int]:
+def versions_of(store: SnapshotStore, seqs: Sequence[int]) -> list[int]:
     """Return the versions that looked at one of these events."""
-    store = SnapshotStore(data_dir / "snapshots")
     return [one.version for one in store.list() if seqs and one.cut.seq >= seqs[0]]
 
 
-def _forget_rewards(connection: apsw.Connection, found: _Found) -> int:
+def forget_seqs(connection: apsw.Connection, seqs: Sequence[int]) -> None:
+    """Forget decisions of a log by their numbers, and remember that they were.
+
+    Those that a copy does not hold yet are left for the next time.
+    """
+    found, last = Found({}), last_in(connection)
+    seqs = [seq for seq in seqs if seq <= last]
+    for seq in seqs:
+        found.add(all_rows(connection, "SELECT seq, id, arms FROM decisions WHERE seq = ?", seq))
+    _forget_rewards(connection, found)
+    _forget_decisions(connection, found)
+    with connection:
+        connection.executemany(_REMEMBER, [(seq,) for seq in seqs])
+
+
+def _forget_decisions(connection: apsw.Connection, found: Found) -> None:
+    blanks = {id: found.decision(id) for id in found.decisions}
+    _update(connection, "decisions", "id", blanks)
+    empty_wal(connection)
+
+
+def _forget_rewards(connection: apsw.Connection, found: Found) -> int:
     """Forget rewards: those that counted are found by an index, others are read through."""
     rows = [row for id in found.decisions for row in all_rows(connection, _COUNTED, id)]
     others = connection.execute(_OTHERS) if found.decisions else ()
@@ -153,8 +184,22 @@ def _update(connection: apsw.Connection, table: str, key: str, blanks: Mapping[A
         time.sleep(0.001)
 
 
-def _forget_archived(archive: Archive, found: _Found) -> tuple[int, int]:
-    """Forget decisions and rewards in an archive; return how many of each."""
+def find_archived(archive: Archive, found: Found, subject: str) -> None:
+    """Add the decisions of a subject that are in an archive."""
+    for day in archive.days():
+        held = archive.find(day, "decisions", "subject", [subject])
+        found.add([(row["seq"], row["id"], row["arms"]) for row in held])
+
+
+def forget_archived(
+    archive: Archive, found: Found, changing_day: Callable[[str], None] = lambda day: None
+) -> tuple[int, int]:
+    """Forget decisions and rewards in an archive; return how many of each.
+
+    `changing_day` is called with each day before it is written anew.
+    """
+    if not found.decisions:
+        return 0, 0
     counts = []
     kinds: tuple[tuple[str, str, Callable[[Any], Blank]], ...] = (
         ("rewards", "decision", lambda row: found.reward(row["decision"], row["arm"])),
@@ -163,6 +208,7 @@ def _forget_archived(archive: Archive, found: _Found) -> tuple[int, int]:
     for kind, column, blank in kinds:
         count = 0
         for day, rows in _held(archive, kind, column, list(found.decisions)):
+            changing_day(day)
             archive.rewrite(day, kind, {row["seq"]: {**row, **blank(row)} for row in rows})
             count += len(rows)
         counts.append(count)
@@ -178,7 +224,7 @@ def _held(
             yield day, rows
 
 
-def _empty_wal(connection: apsw.Connection) -> None:
+def empty_wal(connection: apsw.Connection) -> None:
     """Have SQLite's write-ahead log hold nothing of before, once nobody reads it."""
     for _ in range(_TRIES):
         with suppress(apsw.BusyError):

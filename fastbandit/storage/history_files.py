@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from hashlib import file_digest
 from pathlib import Path
 from secrets import token_hex
@@ -26,9 +26,11 @@ from fastbandit.files.atomic import raising, rename, write_synced
 from fastbandit.files.locks import locking
 from fastbandit.files.manifest import write_json
 from fastbandit.files.mapped import Arrays, map_arrays, pieces_of
+from fastbandit.storage.column_marks import Marks
 from fastbandit.storage.snapshot_version import Cut
 
 INDEX = "history.json"
+_COMBINATION = "combination"  # of the index: what rewards are made of
 _CUTS = 64  # of versions to which one may roll back
 
 Orders = NDArray[np.int64]
@@ -72,10 +74,13 @@ class Learned:
 
 
 class HistoryFiles:
-    """Blocks of interactions in a folder, of which one at a time writes."""
+    """Blocks of interactions in a folder, of which one at a time writes.
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
+    What was stored with rewards of another `combination` is not there; None takes any.
+    """
+
+    def __init__(self, folder: Path, *, combination: str | None = None) -> None:
+        self.folder, self._combination = folder, combination
 
     def read(self, cut: Cut) -> Learned | None:
         """Return what the version of a cut has learned, None where that is not here, or damaged."""
@@ -95,7 +100,7 @@ class HistoryFiles:
         with self._writing():
             index = self._index()
             count = _count_of(index, before) or 0
-            fresh = fresh.take(~_is_gone(index, fresh.keys[:, 1]))
+            fresh = _emptied(index, fresh.take(~_is_gone(index, fresh.keys[:, 1])))
             blocks = [*_first_of(index["blocks"], count), self._written(fresh)]
             while len(blocks) > 1 and blocks[-2]["count"] <= 2 * blocks[-1]["count"]:
                 blocks[-2:] = [self._written(Learned.stack(map(self._block, blocks[-2:])))]
@@ -108,7 +113,7 @@ class HistoryFiles:
         """Write all that the version of a cut has learned, in place of what is there."""
         with self._writing():
             index = self._index()
-            learned = learned.take(~_is_gone(index, learned.keys[:, 1]))
+            learned = _emptied(index, learned.take(~_is_gone(index, learned.keys[:, 1])))
             cuts = [{"cut": asdict(cut), "count": len(learned)}]
             self._save({**index, "blocks": [self._written(learned)], "cuts": cuts})
 
@@ -125,9 +130,46 @@ class HistoryFiles:
             try:
                 index, count = self._without(index)
             except (OSError, ValueError, KeyError, TypeError):  # they are made anew, without these
-                index, count = {**_EMPTY, "gone": gone}, 0
+                index, count = {**_EMPTY, "gone": gone, "dropped": index["dropped"]}, 0
             self._save(index)
         return count
+
+    def drop(self, name: str, *, until: int, span: slice, missing: NDArray[np.float32]) -> int:
+        """Hold a column of decisions up to a number as missing; return in how many interactions.
+
+        Those that are written later are held so, too.
+        """
+        mark = {"name": name, "until": until, "first": span.start, "values": missing.tolist()}
+        with self._writing():
+            index = self._index()
+            others = [one for one in index["dropped"] if one["name"] != name]
+            index = {**index, "dropped": [*others, mark]}
+            try:
+                index, count = self._without_values(index)
+            except (OSError, ValueError, KeyError, TypeError):  # they are made anew, without these
+                index, count = {**_EMPTY, "gone": index["gone"], "dropped": index["dropped"]}, 0
+            self._save(index)
+        return count
+
+    def _without_values(self, index: dict[str, Any]) -> tuple[dict[str, Any], int]:
+        """Return an index whose blocks hold no dropped value, and of how many interactions."""
+        blocks, count = [], 0
+        for entry in index["blocks"]:
+            block = self._block(entry)
+            emptied = _emptied(index, block)
+            changed = int((emptied.contexts != block.contexts).any(axis=1).sum())
+            blocks.append(self._written(emptied) if changed else entry)
+            count += changed
+        return {**index, "blocks": blocks}, count
+
+    def dropped(self) -> dict[str, int]:
+        """Return up to which number columns are held as missing, by name."""
+        return {str(one["name"]): int(one["until"]) for one in self._index()["dropped"]}
+
+    def lacks(self, marks: Marks) -> bool:
+        """Return whether something left the log that has not left these files."""
+        gone = self._index()["gone"]
+        return marks.gone > gone["until"] or not marks.forgotten <= {*gone["decisions"]}
 
     def forgotten(self) -> set[int]:
         """Return the decisions of which nothing may be learned any more."""
@@ -152,10 +194,15 @@ class HistoryFiles:
 
     def _index(self) -> dict[str, Any]:
         try:
-            index = json.loads((self.folder / INDEX).read_text(encoding="utf-8"))
-            return {name: type(value)(index[name]) for name, value in _EMPTY.items()}
+            read = json.loads((self.folder / INDEX).read_text(encoding="utf-8"))
+            read = {"dropped": [], **read}  # which came later
+            index = {name: type(value)(read[name]) for name, value in _EMPTY.items()}
+            stored = str(read.get(_COMBINATION, ""))
         except (OSError, ValueError, KeyError, TypeError):
-            return {**_EMPTY}
+            index, stored = {**_EMPTY}, self._combination or ""
+        if self._combination not in (None, stored):
+            index, stored = {**_EMPTY, "gone": index["gone"]}, self._combination or ""
+        return {**index, _COMBINATION: stored} if stored else index
 
     def _save(self, index: dict[str, Any]) -> None:
         write_json(self.folder / INDEX, index)
@@ -188,7 +235,8 @@ class HistoryFiles:
                 yield
 
 
-_EMPTY: dict[str, Any] = {"blocks": [], "cuts": [], "gone": {"until": 0, "decisions": []}}
+_NOTHING_GONE = {"until": 0, "decisions": []}
+_EMPTY: dict[str, Any] = {"blocks": [], "cuts": [], "gone": _NOTHING_GONE, "dropped": []}
 
 
 def _count_of(index: dict[str, Any], cut: Cut) -> int | None:
@@ -204,6 +252,18 @@ def _first_of(blocks: Iterable[dict[str, Any]], count: int) -> list[dict[str, An
             found.append({**entry, "count": min(entry["count"], count)})
         count -= entry["count"]
     return found
+
+
+def _emptied(index: dict[str, Any], learned: Learned) -> Learned:
+    """Return interactions with the columns that were dropped as missing."""
+    marks = index["dropped"]
+    if not marks or not len(learned):
+        return learned
+    contexts = np.array(learned.contexts)
+    for one in marks:
+        is_old = learned.keys[:, 1] <= one["until"]
+        contexts[is_old, one["first"] : one["first"] + len(one["values"])] = one["values"]
+    return replace(learned, contexts=contexts)
 
 
 def _is_gone(index: dict[str, Any], decisions: Orders) -> Mask:

@@ -15,6 +15,7 @@ from typing import Any
 import apsw
 from msgspec import Struct, json, structs
 
+from fastbandit.storage.column_marks import SECRET_COLUMNS, SecretNames
 from fastbandit.storage.event_rows import to_decisions
 from fastbandit.storage.events import ArmId, Context, DecisionMade
 from fastbandit.storage.log_schema import open_for_reading
@@ -24,7 +25,7 @@ from fastbandit.storage.sqlite_sql import DECISION, OUTAGES
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _BATCH = 5_000
 _NEVER = 2**63 - 1
-_KNOWN = "context <> '[]'"  # or it was forgotten
+_KNOWN = "context <> '[]' AND arms <> '[]'"  # or it was forgotten, or is deferred
 _RANGE = f"seq >= ?1 AND seq < ?2 AND at >= ?3 AND at < ?4 AND {_KNOWN}"
 _DECISIONS = f"{DECISION} WHERE {_RANGE} AND seq > ?5 ORDER BY seq LIMIT {_BATCH}"
 _COUNT = f"SELECT count(*) FROM decisions WHERE {_RANGE}"
@@ -104,6 +105,12 @@ def has_text_ids(log: apsw.Connection, bounds: Bounds) -> bool:
 def context_names(log: apsw.Connection, bounds: Bounds) -> dict[str, set[str]]:
     """Return the names of contexts that came by name, and what JSON their values are."""
     return {name: set(types.split(",")) for name, types in _rows(log, _NAMES, *bounds.values)}
+
+
+def secret_names(log: apsw.Connection) -> SecretNames:
+    """Return the columns that an export leaves out."""
+    open_for_reading(log, Path(log.filename))
+    return SecretNames.read(_rows(log, SECRET_COLUMNS))
 
 
 def joined_rows(log: apsw.Connection, bounds: Bounds) -> Iterator[list[Row]]:

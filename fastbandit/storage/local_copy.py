@@ -22,8 +22,12 @@ from typing import NamedTuple
 from fastbandit.errors import LogError, LogUnavailableError
 from fastbandit.files.atomic import raising
 from fastbandit.progress import Progress, silent
+from fastbandit.storage.column_marks import NOTHING, Marks, MarksColumns
 from fastbandit.storage.data_folder import LOG_FILE
+from fastbandit.storage.dropping import Range, drop_rows
 from fastbandit.storage.events import Event, EventLog
+from fastbandit.storage.forgetting import empty_wal, forget_seqs
+from fastbandit.storage.retention import changing
 from fastbandit.storage.shared import open_log
 from fastbandit.storage.sqlite_files import is_damage
 from fastbandit.storage.sqlite_log import SqliteLog
@@ -62,7 +66,8 @@ def copy_log(
     """
     Path(folder).mkdir(parents=True, exist_ok=True)
     path, end, count, until = Path(folder) / LOG_FILE, source.last, 0, time.monotonic() + seconds
-    with closing(SqliteLog(path)) as copy:  # nobody else writes meanwhile
+    secret = source.secret() if isinstance(source, MarksColumns) else NOTHING
+    with closing(SqliteLog(path, secret=secret)) as copy:  # nobody else writes meanwhile
         last = copy.last
         if last and (last > end or _event(source, last) != _event(copy, last)):
             raise OtherLogError(
@@ -76,7 +81,24 @@ def copy_log(
             last, count = copy.last, count + len(events)
             behind = end - last if events else 0  # the last days may have been dropped
             progress(last, end, f"event {last:,}")
+    if isinstance(source, MarksColumns):
+        _follow_marks(source.marks(), Path(folder), path)
     return Copied(path, count, last, behind)
+
+
+def _follow_marks(marks: Marks, folder: Path, path: Path) -> None:
+    """Forget and drop in a copy what was forgotten and dropped in its log since."""
+    with closing(SqliteLog(path, is_reader=True)) as copy:
+        own = copy.marks()
+    fresh = sorted(marks.forgotten - own.forgotten)
+    late = {n: Range(own.dropped.get(n, 0), until) for n, until in marks.dropped.items()}
+    late = {name: some for name, some in late.items() if some.until > some.after}
+    if fresh or late:
+        with changing(folder, path) as connection:
+            forget_seqs(connection, fresh)
+            for name, some in late.items():
+                drop_rows(connection, name, some)
+            empty_wal(connection)
 
 
 def _event(log: EventLog, seq: int) -> list[Event]:

@@ -60,6 +60,24 @@ class Anchor(NamedTuple):
     skew: int
 
 
+@dataclass(frozen=True)
+class ClockSteps:
+    """How often a clock stepped, how far it is ahead of the log, and when it last stepped.
+
+    That is a monotonic time, in seconds, which all processes of a machine share.
+    """
+
+    steps: int = 0
+    skew_seconds: float = 0.0
+    stepped_at: float | None = None
+
+    @property
+    def has_stepped(self) -> bool:
+        """Whether the clock stepped within the last hour."""
+        at = self.stepped_at
+        return at is not None and time.monotonic() - at < _SHOWN_SECONDS
+
+
 class LogClock:
     """Returns the time of a log in microseconds, after it was `resumed`.
 
@@ -69,7 +87,7 @@ class LogClock:
     def __init__(self, machine: Machine | None = None) -> None:
         self._machine, self.steps = machine or Machine(), 0
         self.anchor = self.resumed(None, last_at=0)
-        self._stepped = -_SHOWN_SECONDS
+        self._stepped: float | None = None
 
     def __call__(self) -> int:
         now = self._machine.run() + self.anchor.ahead
@@ -108,6 +126,11 @@ class LogClock:
         return round(self.anchor.skew / 1e6, 3)
 
     @property
+    def seen(self) -> ClockSteps:
+        """What there is to show of it."""
+        return ClockSteps(self.steps, self.skew_seconds, self._stepped)
+
+    @property
     def has_stepped(self) -> bool:
         """Whether the wall clock stepped within the last hour."""
-        return time.monotonic() - self._stepped < _SHOWN_SECONDS
+        return self.seen.has_stepped

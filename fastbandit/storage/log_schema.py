@@ -84,6 +84,14 @@ STEPS: tuple[str, ...] = (
         ALTER TABLE decisions ADD COLUMN subject TEXT;
         CREATE INDEX decisions_of_subjects ON decisions (subject) WHERE subject IS NOT NULL;
     """,
+    """
+        -- columns that are secret, those dropped up to a number, and decisions forgotten
+        CREATE TABLE secret_columns (
+            owner TEXT NOT NULL, name TEXT NOT NULL, PRIMARY KEY (owner, name)
+        ) STRICT;
+        CREATE TABLE dropped_columns (name TEXT PRIMARY KEY, until INTEGER NOT NULL) STRICT;
+        CREATE TABLE forgotten_decisions (seq INTEGER PRIMARY KEY) STRICT;
+    """,
 )
 """What each version added to the one before; the first version is 1."""
 VERSION = len(STEPS)
@@ -97,17 +105,24 @@ _NO_LISTS = """
     CREATE TEMP VIEW IF NOT EXISTS decisions AS
         SELECT *, NULL AS eligible_hash, NULL AS made_at"""
 _NO_SUBJECT = ", NULL AS subject"
+_NO_MARKS = """
+    CREATE TEMP VIEW IF NOT EXISTS secret_columns AS SELECT '' AS owner, '' AS name WHERE false;
+    CREATE TEMP VIEW IF NOT EXISTS dropped_columns AS SELECT '' AS name, 0 AS until WHERE false;
+    CREATE TEMP VIEW IF NOT EXISTS forgotten_decisions AS SELECT 0 AS seq WHERE false;
+"""
 _AS_TODAY = {
     3: f"""
-    {_NO_ABOUT}{_NO_LISTS}{_NO_SUBJECT}, otherwise AS default_reward, sums AS adds_up,
+    {_NO_MARKS}{_NO_ABOUT}{_NO_LISTS}{_NO_SUBJECT}, otherwise AS default_reward, sums AS adds_up,
         floor AS epsilon, NULL AS offered FROM main.decisions;
     CREATE TEMP VIEW IF NOT EXISTS changes AS SELECT *, put AS upserted, taken AS discarded
         FROM main.changes;
     """,
-    4: f"{_NO_ABOUT}{_NO_LISTS}{_NO_SUBJECT}, NULL AS offered FROM main.decisions;",
-    5: f"{_NO_ABOUT}{_NO_LISTS}{_NO_SUBJECT} FROM main.decisions;",
-    6: f"{_NO_LISTS}{_NO_SUBJECT} FROM main.decisions;",
-    7: f"CREATE TEMP VIEW IF NOT EXISTS decisions AS SELECT *{_NO_SUBJECT} FROM main.decisions;",
+    4: f"{_NO_MARKS}{_NO_ABOUT}{_NO_LISTS}{_NO_SUBJECT}, NULL AS offered FROM main.decisions;",
+    5: f"{_NO_MARKS}{_NO_ABOUT}{_NO_LISTS}{_NO_SUBJECT} FROM main.decisions;",
+    6: f"{_NO_MARKS}{_NO_LISTS}{_NO_SUBJECT} FROM main.decisions;",
+    7: f"{_NO_MARKS}CREATE TEMP VIEW IF NOT EXISTS decisions AS SELECT *{_NO_SUBJECT} "
+    "FROM main.decisions;",
+    8: _NO_MARKS,
 }
 """By older versions that can be read as they are: views that name columns as today."""
 

@@ -162,7 +162,7 @@ class Server:
         try:
             yield
         except psycopg.Error as error:
-            said = " ".join(str(error).split())
+            said = " ".join((error.diag.message_primary or str(error)).split())  # no row's content
             if is_unavailable(error):
                 is_known = done in ("read", "written to")
                 fate = "nothing was written" if is_known else "whether a change was made shows then"
@@ -223,6 +223,19 @@ def taking_its_time(connection: Connection) -> Iterator[None]:
 
 def rows(connection: Connection, query: Any, *values: Any) -> list[tuple[Any, ...]]:
     return connection.execute(query, values or None).fetchall()
+
+
+def select(connection: Connection, query: str, *values: Any) -> psycopg.Cursor[Any]:
+    """Ask for rows, whose values come in binary."""
+    cursor = connection.cursor(binary=True)
+    return cursor.execute(query, values)
+
+
+def copy_into(connection: Connection, query: str, block: bytes) -> None:
+    """Copy rows as text into a table, if there are any."""
+    if block:
+        with connection.cursor() as cursor, cursor.copy(query) as copy:
+            copy.write(block)
 
 
 def _check_durable(connection: Connection, name: str) -> None:

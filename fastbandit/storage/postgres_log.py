@@ -12,26 +12,30 @@ import re
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
-from typing import Any
 from uuid import uuid4
 
 from fastbandit.errors import LogError, LogUnavailableError, SettingError
 from fastbandit.storage import postgres_sql as sql
+from fastbandit.storage.column_marks import NOTHING, Marks, SecretNames
 from fastbandit.storage.event_rows import Find, to_change, to_decisions, to_events, to_tick
 from fastbandit.storage.events import ArmsChanged, DecisionMade, Event, Outcome, TimePassed
+from fastbandit.storage.log_clock import run_time
 from fastbandit.storage.log_input import check_events
 from fastbandit.storage.postgres_connection import (
     Connection,
     Pool,
     Server,
+    copy_into,
     is_slow,
     is_unavailable,
     psycopg,
     rows,
+    select,
 )
 from fastbandit.storage.postgres_days import DAY, drop_days, make_days
 from fastbandit.storage.postgres_rows import Staged, stage
 from fastbandit.storage.postgres_schema import check_version, prepare
+from fastbandit.storage.shared_clock import SharedClock
 
 _MOST_STAGED = 8_000
 _READERS = 4  # connections that read at a time, besides the one that writes
@@ -42,9 +46,10 @@ class PostgresLog:
     """Remembers events in a schema of the database that `url` names; a reader cannot write.
 
     Appends are for one thread at a time; any may read. `clock` returns the time in microseconds:
-    by default the server's, so that services on several machines share one. No answer of the
+    by default the server's, so that services on several machines share one; its steps are noticed
+    by `run`, which returns for how many microseconds this machine has run. No answer of the
     server is waited for longer than `timeout_seconds`. `reached` is called at each step of an
-    upgrade and an append.
+    upgrade and an append. `secret` are columns that the log is to remember as such.
 
     It connects, and makes or checks its tables, when it is first used: a log may be opened while
     its server is unavailable.
@@ -57,7 +62,9 @@ class PostgresLog:
         schema: str = "fastbandit",
         is_reader: bool = False,
         clock: Callable[[], int] | None = None,
+        run: Callable[[], int] | None = None,
         timeout_seconds: float = 10.0,
+        secret: SecretNames = NOTHING,
         reached: Callable[[str], None] = lambda step: None,
     ) -> None:
         if not re.fullmatch("[a-z_][a-z0-9_]{0,62}", schema):
@@ -67,13 +74,17 @@ class PostgresLog:
             )
         self._server = Server(url, schema=schema, timeout_seconds=timeout_seconds)
         self._is_reader, self.clock, self._reached = is_reader, clock, reached
+        self._is_steady, self.steady = (
+            clock is None or run is not None,
+            SharedClock(run or run_time),
+        )
         self._writer, self._appends = uuid4(), 0
         self._connection: Connection | None = None
         self._pool: Pool | None = self._server.pool(_READERS)
         self._seen = (0, 0)
         self._staged = 0
         self._day, self._try_days = -1, 0.0
-        self._is_prepared = False
+        self._is_prepared, self._secret = False, secret
 
     # -- writing
 
@@ -125,17 +136,27 @@ class PostgresLog:
         for hash, text in staged.lists.items():  # before anyone waits; alone they do no harm
             connection.execute(sql.INSERT_LIST, (hash, self._now() // DAY, text))
         self._begin(connection, staged.count)
-        _copy(connection, sql.COPY_DECISIONS, staged.decisions)
-        _copy(connection, sql.COPY_REWARDS, staged.rewards)
+        copy_into(connection, sql.COPY_DECISIONS, staged.decisions)
+        copy_into(connection, sql.COPY_REWARDS, staged.rewards)
+        if staged.has_subjects_of_spool:
+            connection.execute(sql.FORGET_STAGED)
         self._reached("copied")
+        self.steady.begin()
         clock = None if self.clock is None else self.clock()
-        ((last, at),) = rows(connection, sql.LOCK, staged.outage, staged.outage, clock)
+        found = rows(connection, sql.LOCK, staged.outage, staged.outage, clock)
+        ((last, at, reading, steps, skew),) = found
+        self.steady.notice(steps, skew)
+        if self._is_steady and (step := self.steady.step_of(reading)):
+            connection.execute("ROLLBACK")
+            connection.execute(sql.STEP, (step, steps))  # unless another writer was faster
+            return self._write(connection, staged)
+        self.steady.keep(reading)
         known: dict[int, int] = {}
         if staged.decisions:
             count = connection.execute(sql.INSERT_DECISIONS).rowcount
             known = dict(rows(connection, sql.KNOWN)) if count < staged.made else {}
-        found = rows(connection, sql.INSERT_REWARDS) if staged.rewards else []
-        judged = {seq - last: status for seq, status in found}
+        came = rows(connection, sql.INSERT_REWARDS) if staged.rewards else []
+        judged = {seq - last: status for seq, status in came}
         for change in staged.changes:
             connection.execute(sql.INSERT_CHANGE, change)
         for position in staged.ticks:
@@ -207,7 +228,7 @@ class PostgresLog:
     def decision(self, id: str) -> DecisionMade | None:
         with self._server.reporting("read"), self._reading() as connection:
             for position in rows(connection, sql.POSITION_OF, id):
-                found = _select(connection, sql.DECISION_AT, *position).fetchall()
+                found = select(connection, sql.DECISION_AT, *position).fetchall()
                 return next(iter(to_decisions(found, _found_in(connection))), None)
         return None
 
@@ -217,7 +238,7 @@ class PostgresLog:
         with self._server.reporting("read"), self._reading() as connection:
             with connection.pipeline():
                 values = after, since, limit
-                cursors = [_select(connection, kind + sql.SOME, *values) for kind in sql.KINDS]
+                cursors = [select(connection, kind + sql.SOME, *values) for kind in sql.KINDS]
             kinds = [cursor.fetchall() for cursor in cursors]
             events = to_events(kinds, limit, _found_in(connection))
         if events:
@@ -227,13 +248,13 @@ class PostgresLog:
     def changes(self, *, after: int = 0) -> list[ArmsChanged]:
         query = sql.CHANGE + " WHERE seq > %s ORDER BY seq"
         with self._server.reporting("read"), self._reading() as connection:
-            found = _select(connection, query, after).fetchall()
+            found = select(connection, query, after).fetchall()
         return [to_change(row) for row in found]
 
     def offers(self, *, after: int, until: int) -> list[DecisionMade]:
         query = sql.DECISION + " WHERE offered IS NOT NULL AND seq > %s AND seq <= %s ORDER BY seq"
         with self._server.reporting("read"), self._reading() as connection:
-            found = _select(connection, query, after, until).fetchall()
+            found = select(connection, query, after, until).fetchall()
             return to_decisions(found, _found_in(connection))
 
     def outages(self, *, after: int = 0) -> list[TimePassed]:
@@ -245,6 +266,22 @@ class PostgresLog:
         """A random name of this log, which no other has."""
         with self._server.reporting("read"), self._reading() as connection:
             return str(rows(connection, "SELECT id FROM identity")[0][0])
+
+    def secret(self) -> SecretNames:
+        with self._server.reporting("read"), self._reading() as connection:
+            return SecretNames.read(rows(connection, sql.SECRET_COLUMNS))
+
+    def marks(self) -> Marks:
+        """Return what learners and copies of this log have to follow."""
+        gone = self._number("SELECT gone FROM identity")
+        with self._server.reporting("read"), self._reading() as connection:
+            forgotten = frozenset(seq for (seq,) in rows(connection, sql.FORGOTTEN))
+            return Marks(gone, forgotten, dict(rows(connection, sql.DROPPED)))
+
+    @property
+    def archived(self) -> int:
+        """The number up to which events left for the archive, 0 where none did."""
+        return self._number("SELECT coalesce(max(last), 0) FROM archived_days")
 
     def last_change(self) -> int:
         return self._number("SELECT coalesce(max(seq), 0) FROM changes")
@@ -291,7 +328,17 @@ class PostgresLog:
             self._is_prepared = True
             ((at,),) = rows(self._connection, "SELECT at FROM head")
             self._make_days(max(at, self._now()))
+            self._read_clock(self._connection)
         return self._connection
+
+    def _read_clock(self, connection: Connection) -> None:
+        """Know the time from before the first append on."""
+        self.steady.begin()
+        clock = None if self.clock is None else self.clock()
+        ((reading, steps, skew),) = rows(connection, sql.READ_CLOCK, clock)
+        self.steady.notice(steps, skew)
+        if self.steady.is_new:
+            self.steady.keep(reading)
 
     def _now(self) -> int:
         return time.time_ns() // 1000 if self.clock is None else self.clock()
@@ -308,6 +355,8 @@ class PostgresLog:
     def _prepare_to_write(self, connection: Connection) -> None:
         prepare(connection, self._server, reached=self._reached)
         connection.execute(sql.STAGING, prepare=False)
+        for row in self._secret.rows:
+            connection.execute(sql.INSERT_SECRET, row)
 
     @contextmanager
     def _reading(self) -> Iterator[Connection]:
@@ -343,16 +392,5 @@ class PostgresLog:
             connection.close()
 
 
-def _copy(connection: Connection, query: str, block: bytes) -> None:
-    if block:
-        with connection.cursor() as cursor, cursor.copy(query) as copy:
-            copy.write(block)
-
-
 def _found_in(connection: Connection) -> Find:
     return lambda hashes: rows(connection, sql.LISTS, hashes)
-
-
-def _select(connection: Connection, query: str, *values: Any) -> psycopg.Cursor[Any]:
-    cursor = connection.cursor(binary=True)
-    return cursor.execute(query, values)

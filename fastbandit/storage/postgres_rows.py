@@ -69,6 +69,7 @@ class Staged:
     changes: list[tuple[int, str, str]] = field(default_factory=list)
     ticks: list[int] = field(default_factory=list)
     again: dict[int, int] = field(default_factory=dict)
+    has_subjects_of_spool: bool = False
 
     def outcomes(
         self, last: int, known: dict[int, int], judged: dict[int, RewardStatus]
@@ -97,6 +98,8 @@ def stage(events: Sequence[Event]) -> Staged:
     for position, event in enumerate(events, start=1):
         if isinstance(event, DecisionMade):
             event, hash = next(short)
+            if event.made_at is not None and event.subject is not None:
+                staged.has_subjects_of_spool = True
             if firsts.setdefault(event.id, position) == position:
                 written = [write(getattr(event, name)) for name, write in _FIELDS]
                 decisions.append("\t".join([str(position), *written, hash or _NULL]) + "\n")

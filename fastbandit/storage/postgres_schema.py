@@ -6,8 +6,11 @@ has not begun. Steps wait for one another: where several start at once, each is 
 Decisions and rewards lie in partitions of a day each. What must be found by the id of a
 decision, whatever its day, lies beside: in `terms` when it was made and how its rewards are
 judged, in `counted` those that counted; in `eligible_lists` the eligible arms of requests, by hash,
-with the last day that needs them. `head` holds the last number and time, the outage before the
-last event, and the sum of all: deadlines in `terms` are in time less that sum.
+with the last day that needs them. `archived_days` names the files of days that left; up to the
+number `gone` in `identity` they are lost. Of subjects that were forgotten there is a hash, salted
+with what `identity` holds. `head` holds the last number and time, the outage before the last event,
+and the sum of all: deadlines in `terms` are in time less that sum. It holds, too, how far the
+clock of the server is ahead of the time of the log, after so many steps.
 """
 
 from __future__ import annotations
@@ -133,6 +136,23 @@ STEPS: tuple[str, ...] = (
     -- whom decisions are about
     ALTER TABLE decisions ADD COLUMN subject text COLLATE "C";
     CREATE INDEX decisions_of_subjects ON decisions (subject) WHERE subject IS NOT NULL;
+    """,
+    """
+    -- columns that are secret, or dropped up to a number; who and what was forgotten; the clock
+    CREATE TABLE secret_columns (
+        owner text COLLATE "C", name text COLLATE "C", PRIMARY KEY (owner, name)
+    );
+    CREATE TABLE dropped_columns (name text COLLATE "C" PRIMARY KEY, until bigint NOT NULL);
+    CREATE TABLE forgotten_decisions (seq bigint PRIMARY KEY);
+    CREATE TABLE forgotten_subjects (hash text COLLATE "C" PRIMARY KEY, at bigint NOT NULL);
+    ALTER TABLE identity ADD COLUMN gone bigint NOT NULL DEFAULT 0, ADD COLUMN salt text NOT NULL
+        DEFAULT gen_random_uuid()::text || gen_random_uuid()::text;
+    ALTER TABLE head ADD COLUMN skew bigint NOT NULL DEFAULT 0,
+        ADD COLUMN steps bigint NOT NULL DEFAULT 0;
+    CREATE TABLE archived_days (
+        day text COLLATE "C" PRIMARY KEY, first bigint NOT NULL, last bigint NOT NULL,
+        url text NOT NULL, files json NOT NULL
+    );
     """,
 )
 """What each version added to the one before; the first version is 1."""

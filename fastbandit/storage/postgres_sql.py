@@ -7,6 +7,9 @@ judged all at once: of those of one arm, or part, in an append, the first may co
 
 from __future__ import annotations
 
+from fastbandit.storage.column_marks import DROPPED as DROPPED
+from fastbandit.storage.column_marks import FORGOTTEN as FORGOTTEN
+from fastbandit.storage.column_marks import SECRET_COLUMNS as SECRET_COLUMNS
 from fastbandit.storage.event_rows import DECISION_COLUMNS
 
 _NAMES = ", ".join([*(column.name for column in DECISION_COLUMNS), "eligible_hash"])
@@ -22,16 +25,27 @@ SELECT FROM counted, changes, ticks, rewards, decisions, terms, eligible_lists L
 COPY_DECISIONS = f"COPY staged_decisions (position, {_NAMES}) FROM STDIN"
 COPY_REWARDS = "COPY staged_rewards (position, decision, arm, part, value) FROM STDIN"
 INSERT_LIST = """
-INSERT INTO eligible_lists (hash, day, content) VALUES (%s, %s, %s)
+INSERT INTO eligible_lists (hash, day, content)
+SELECT %s, greatest(%s, at / 86400000000), %s FROM head
 ON CONFLICT (hash) DO UPDATE SET day = excluded.day WHERE eligible_lists.day < excluded.day
+"""
+INSERT_SECRET = """
+INSERT INTO secret_columns (owner, name) VALUES (%s, %s) ON CONFLICT DO NOTHING
 """
 LISTS = "SELECT hash, content FROM eligible_lists WHERE hash = ANY(%s)"
 LOCK = """
-UPDATE head SET at = greatest(at, now), outage = least(%s, greatest(0, now - at)),
-    outages = outages + least(%s, greatest(0, now - at))
-FROM (SELECT coalesce(%s, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint) AS now) clock
-RETURNING last, at
+UPDATE head SET at = greatest(at, read - skew), outage = least(%s, greatest(0, read - skew - at)),
+    outages = outages + least(%s, greatest(0, read - skew - at))
+FROM (
+    SELECT coalesce(%s, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint) AS read
+) clock
+RETURNING last, at, read - skew, steps, skew
 """
+READ_CLOCK = """
+SELECT coalesce(%s, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint) - skew, steps, skew
+FROM head
+"""
+STEP = "UPDATE head SET skew = skew + %s, steps = steps + 1 WHERE steps = %s"
 INSERT_DECISIONS = f"""
 WITH fresh AS MATERIALIZED (
     SELECT head.last + position AS seq, head.at, head.outages, {_NAMES}
@@ -62,11 +76,13 @@ WITH met AS (
 ), firsts AS MATERIALIZED (
     SELECT nth.*, CASE WHEN nth = 1 AND is_met THEN EXISTS (
         SELECT FROM json_array_elements(arms) one WHERE one::text = named
-    ) END AS has_arm, CASE WHEN nth = 1 AND is_met THEN (
+    ) END AS has_arm, CASE WHEN nth = 1 AND is_met AND adds_up THEN (
         SELECT earlier.value FROM counted earlier
         WHERE earlier.decision = nth.decision AND earlier.arm = nth.named
-            AND (NOT nth.adds_up OR earlier.part = nth.part)
-        LIMIT 1
+            AND earlier.part = nth.part
+    ) WHEN nth = 1 AND is_met THEN (
+        SELECT earlier.value FROM counted earlier
+        WHERE earlier.decision = nth.decision AND earlier.arm = nth.named LIMIT 1
     ) END AS counted
     FROM nth
 ), judged AS MATERIALIZED (
@@ -102,6 +118,23 @@ INSERT_TICK = """
 INSERT INTO ticks (seq, at, outage)
 SELECT last + %s, at, CASE WHEN %s THEN outage ELSE 0 END FROM head
 """
+_HASH = "encode(sha256(convert_to(salt || {}, 'UTF8')), 'hex')"
+_NOW = "(extract(epoch FROM clock_timestamp()) * 1000000)::bigint"
+REMEMBER_SUBJECT = f"""
+INSERT INTO forgotten_subjects (hash, at) SELECT {_HASH.format("%s::text")}, {_NOW} FROM identity
+ON CONFLICT (hash) DO UPDATE SET at = excluded.at
+"""
+FORGET_STAGED = f"""
+UPDATE staged_decisions made SET id = 'forgotten-' || left({_HASH.format("made.id")}, 24),
+    context = '[]', seed = 0, propensities = NULL, eligible = NULL, eligible_hash = NULL,
+    other = NULL, offered = NULL, subject = NULL,
+    arms = (SELECT coalesce(json_agg(n), '[]')
+        FROM generate_series(0, json_array_length(made.arms) - 1) n),
+    scores = (SELECT coalesce(json_agg(0.0), '[]')
+        FROM generate_series(1, json_array_length(made.arms)) n)
+FROM identity, forgotten_subjects gone
+WHERE gone.hash = {_HASH.format("made.subject")} AND made.made_at <= gone.at + 300000000
+"""  # a spooled decision keeps the time of its machine, whose clock may be ahead
 MOVE_ON = "UPDATE head SET last = %s"
 MARK = """
 INSERT INTO writers (id, appends, at) VALUES (%s, %s, %s)
@@ -113,6 +146,14 @@ _READ_NAMES = ", ".join(
     f"{column.name}::text" if column.kind == "json" else column.name for column in DECISION_COLUMNS
 )
 DECISION = f"SELECT {_READ_NAMES}, eligible_hash, seq, at FROM decisions"
+_CASTS = {"json": "::text", "boolean": "::int"}
+_ARCHIVED_NAMES = ", ".join(
+    f"{column.name}{_CASTS.get(column.kind, '')}"
+    if column.name != "eligible"
+    else "coalesce(eligible::text, (SELECT content FROM eligible_lists WHERE hash = eligible_hash))"
+    for column in DECISION_COLUMNS
+)
+ARCHIVED_DECISION = f"SELECT {_ARCHIVED_NAMES}, seq, at FROM decisions"
 POSITION_OF = "SELECT seq, at FROM terms WHERE id = %s"
 DECISION_AT = f"{DECISION} WHERE seq = %s AND at = %s"
 REWARD = "SELECT decision, value, arm, part, status, seq, at FROM rewards"

@@ -99,14 +99,15 @@ def retain(
     """Let the days leave that ended so many days ago by the clock of the log; return what left."""
     archive, left = Archive(data_dir / "archive"), Left(archived=is_archived)
     with changing(data_dir, log) as connection:
+        archive.remove_drafts()
         now = clock_of(connection)() if now is None else now
         first = _first(connection)
-        wanted = _last_before(connection, (now // DAY - days) * DAY)
+        wanted = last_before(connection, (now // DAY - days) * DAY)
         learned = _learned(data_dir, is_archived=is_archived)
         limit, why = _limit(connection, wanted, learned, now=now)
         while first is not None and first[0] <= limit:
             day = first[1] // DAY
-            last = _last_before(connection, (day + 1) * DAY)
+            last = last_before(connection, (day + 1) * DAY)
             if last > limit:
                 break
             name, bounds = f"{_EPOCH + timedelta(days=day):%Y-%m-%d}", (first[0], last)
@@ -114,12 +115,12 @@ def retain(
             if is_archived and name not in archive.days():
                 archive.write_day(name, bounds, partial(_rows, connection, last))
             progress(1, 2, f"Deleting {name}")
+            if not is_archived:  # first: what is lost is not learned, wherever this ends
+                gone = HistoryFiles(data_dir / "history").remove(until=last)
+                left = replace(left, interactions=left.interactions + gone)
             for table, count in _delete(connection, last).items():
                 left.counts[table] += count
             left = replace(left, days=(*left.days, name))
-            if not is_archived:
-                gone = HistoryFiles(data_dir / "history").remove(until=last)
-                left = replace(left, interactions=left.interactions + gone)
             first = _first(connection)
         is_held = first is not None and first[0] <= wanted
         return replace(left, why=why if is_held else "", compact=_compact(connection))
@@ -135,13 +136,17 @@ def _learned(data_dir: Path, *, is_archived: bool) -> int:
 
 def _limit(connection: apsw.Connection, wanted: int, learned: int, *, now: int) -> tuple[int, str]:
     """Return up to which number events may leave, at most `wanted`, and what holds back more."""
-    last = max(
-        _number(connection, f"SELECT max(seq) FROM {table}") for table in (*_READ, "changes")
-    )
+    last = last_in(connection)
     limit, why = min((wanted, ""), (last - 1, "it holds the last event"))
     limit, why = min((limit, why), (learned, f"versions have learned up to event {learned:,}"))
     pending = _number(connection, _PENDING, 0, limit, now)
     return (pending - 1, f"decision {pending:,} waits for rewards") if pending else (limit, why)
+
+
+def last_in(connection: apsw.Connection) -> int:
+    """Return the number of the last event of a log, 0 where there is none."""
+    tables = (*_READ, "changes")
+    return max(_number(connection, f"SELECT max(seq) FROM {table}") for table in tables)
 
 
 def _first(connection: apsw.Connection) -> tuple[int, int] | None:
@@ -150,7 +155,7 @@ def _first(connection: apsw.Connection) -> tuple[int, int] | None:
     return min(found, default=None)
 
 
-def _last_before(connection: apsw.Connection, at: int) -> int:
+def last_before(connection: apsw.Connection, at: int) -> int:
     """Return the number of the last event before a time; times never go back."""
     low, high = 0, max(_number(connection, f"SELECT max(seq) FROM {table}") for table in _READ)
     while low < high:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from fastbandit.files.signing import read_keys
 from fastbandit.settings.service import Config
+from fastbandit.storage.column_marks import NOTHING, SecretNames
 from fastbandit.storage.data_folder import LOG_FILE
 from fastbandit.storage.snapshot_store import SnapshotStore
 from fastbandit.storage.sqlite_log import SqliteLog
@@ -18,17 +19,24 @@ AnyLog: TypeAlias = "SqliteLog | PostgresLog"
 
 
 def open_log(
-    url: str, folder: Path, *, is_reader: bool = False, timeout_seconds: float = 10.0
+    url: str,
+    folder: Path,
+    *,
+    is_reader: bool = False,
+    timeout_seconds: float = 10.0,
+    secret: SecretNames = NOTHING,
 ) -> AnyLog:
     """Open the log at a URL of PostgreSQL, or that of the data folder where none is named.
 
-    An answer of PostgreSQL is waited for up to `timeout_seconds`.
+    An answer of PostgreSQL is waited for up to `timeout_seconds`. A log that is written to
+    remembers which columns are `secret`.
     """
     if not url:
-        return SqliteLog(folder / LOG_FILE, is_reader=is_reader)
+        return SqliteLog(folder / LOG_FILE, is_reader=is_reader, secret=secret)
     from fastbandit.storage.postgres_log import PostgresLog
 
-    return PostgresLog(url, is_reader=is_reader, timeout_seconds=timeout_seconds)
+    terms = {"timeout_seconds": timeout_seconds, "secret": secret}
+    return PostgresLog(url, is_reader=is_reader, **terms)  # type: ignore[arg-type]
 
 
 def service_store(config: Config) -> SnapshotStore:

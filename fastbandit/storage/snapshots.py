@@ -21,6 +21,7 @@ from fastbandit.arms.frame import Frame
 from fastbandit.arms.ids import IdTable
 from fastbandit.arms.rows import ArmRows
 from fastbandit.errors import SnapshotError
+from fastbandit.features.rewards import Weights, combined
 from fastbandit.files.array_specs import ArraySpec, check_array
 from fastbandit.files.json_ids import id_from_json, id_to_json
 from fastbandit.files.manifest import BANDIT, read_arrays, write_arrays
@@ -37,6 +38,7 @@ _FRAME = {"vectors": "rows dim", "centre": "embedding", "axes": "dim embedding"}
 _FRAME |= {"inverse": "embedding dim"}
 FORMAT = 3
 OLDER = (2,)
+_OUTCOMES = "history.outcomes."
 
 
 @dataclass(frozen=True)
@@ -110,7 +112,7 @@ def load_snapshot(folder: Path, *, device: str, modules: Modules = ()) -> Saved:
             tensors = _read_tensors("generator", arrays)
             search = search.restored({name: one.to(device) for name, one in tensors.items()}, notes)
         policy = Policy(model, plan.exploration, search, arms)
-        history = _read_history(arrays) if "history.rewards" in arrays else None
+        history = _read_history(arrays, plan.weights) if "history.rewards" in arrays else None
         in_log = None
         if "in_log" in manifest:
             in_log = InLog(int(manifest["in_log"]), arrays["in_log.rows"], arrays["in_log.last"])
@@ -224,11 +226,12 @@ def _write_history(history: Interactions) -> Arrays:
     contexts = _write_inputs("history.contexts", history.contexts)
     arms = _write_inputs("history.arms", history.arms)
     extra = {"weights": history.weights, "rows": history.rows}
-    some = {f"history.{name}": array for name, array in extra.items() if array is not None}
-    return {**contexts, **arms, "history.rewards": history.rewards, **some}
+    some: Arrays = {f"history.{name}": array for name, array in extra.items() if array is not None}
+    some |= {f"{_OUTCOMES}{name}": array for name, array in (history.outcomes or {}).items()}
+    return {**contexts, **arms, "history.rewards": np.nan_to_num(history.rewards), **some}
 
 
-def _read_history(arrays: Arrays) -> Interactions:
+def _read_history(arrays: Arrays, reward_weights: Weights) -> Interactions:
     both = _read_inputs("history.contexts", arrays), _read_inputs("history.arms", arrays)
     rewards, weights, rows = (arrays.get(f"history.{n}") for n in ("rewards", "weights", "rows"))
     assert rewards is not None
@@ -242,7 +245,15 @@ def _read_history(arrays: Arrays) -> Interactions:
         raise ValueError(f"{len(both[0])} contexts and {len(both[1])} arms of {len(rewards)}")
     for inputs in both:
         _sizes_of(inputs)
-    return Interactions(*both, rewards, weights, rows)
+    if not reward_weights:
+        return Interactions(*both, rewards, weights, rows)
+    names = [name.removeprefix(_OUTCOMES) for name in arrays if name.startswith(_OUTCOMES)]
+    outcomes = {name: arrays[f"{_OUTCOMES}{name}"] for name in names}
+    for name, values in outcomes.items():
+        known = np.where(np.isnan(values), np.float32(0), values)
+        _check(f"outcome {name}", known, "learned", "float32", sizes)
+    rewards = combined(outcomes, reward_weights, count=len(rewards))
+    return Interactions(*both, rewards, weights, rows, outcomes)
 
 
 def _write_inputs(name: str, inputs: Inputs) -> Arrays:

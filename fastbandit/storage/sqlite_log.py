@@ -18,6 +18,14 @@ from msgspec import MsgspecError
 
 from fastbandit.errors import FastbanditError, InputError, LogError
 from fastbandit.storage import sqlite_sql as sql
+from fastbandit.storage.column_marks import (
+    DROPPED,
+    FORGOTTEN,
+    NOTHING,
+    SECRET_COLUMNS,
+    Marks,
+    SecretNames,
+)
 from fastbandit.storage.event_rows import Find, split, to_change, to_decisions, to_events, to_tick
 from fastbandit.storage.events import (
     ArmsChanged,
@@ -48,6 +56,7 @@ class SqliteLog:
     `clock` returns the time in microseconds; None stands for one that no step of the machine's
     clock can stop or rush. `reached` is called at each step of an upgrade of the file, and
     `pragmas` are settings of SQLite to try in place of ours, such as "wal_autocheckpoint = 9".
+    `secret` are columns that the log is to remember as such.
     """
 
     def __init__(
@@ -58,7 +67,9 @@ class SqliteLog:
         clock: Callable[[], int] | None = None,
         reached: Callable[[str], None] = lambda step: None,
         pragmas: Sequence[str] = (),
+        secret: SecretNames = NOTHING,
     ) -> None:
+        self._secret = secret
         self._path, self._is_reader, self.clock = Path(path), is_reader, clock or LogClock()
         self._reached, self._pragmas, self._last, self._at = reached, pragmas, 0, 0
         self._identity = ""
@@ -163,6 +174,18 @@ class SqliteLog:
         """What tells this log from all others, "" where it is too old to have that."""
         return self._identity
 
+    def secret(self) -> SecretNames:
+        """Return the columns that are not to be shown."""
+        with self._reporting("read"):
+            return SecretNames.read(_rows(self._opened(), SECRET_COLUMNS))
+
+    def marks(self) -> Marks:
+        """Return what learners and copies of this log have to follow."""
+        with self._reporting("read"):
+            connection = self._opened()
+            forgotten = frozenset(seq for (seq,) in _rows(connection, FORGOTTEN))
+            return Marks(0, forgotten, dict(_rows(connection, DROPPED)))
+
     def close(self) -> None:
         with self._one_at_a_time, ExitStack() as closing:  # the connection first
             held = (self._lock, self._connection)
@@ -203,6 +226,8 @@ class SqliteLog:
                 for pragma in self._pragmas:
                     connection.execute(f"PRAGMA {pragma}")
                 prepare(connection, self._path, reached=self._reached)
+                if self._secret.rows:
+                    connection.executemany(sql.INSERT_SECRET, self._secret.rows)
         except BaseException:
             connection.close()
             raise

@@ -20,6 +20,7 @@ SELECT value ->> 17, value ->> 18, value ->> 0, value -> 1, value -> 2, value ->
 FROM jsonb_each(?1) WHERE true
 ON CONFLICT (id) DO NOTHING
 """
+INSERT_SECRET = "INSERT INTO secret_columns (owner, name) VALUES (?, ?) ON CONFLICT DO NOTHING"
 INSERT_LIST = "INSERT INTO eligible_lists (hash, content) VALUES (?, ?) ON CONFLICT DO NOTHING"
 LISTS = """
 SELECT hash, content FROM eligible_lists WHERE hash IN (SELECT value FROM json_each(?))

@@ -4,20 +4,25 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from itertools import count
 from pathlib import Path
 
 import psycopg
 import pytest
 from machines import Machines
+from shared_days import FIRST
 
 from fastbandit.cluster.engine import Engine, make_engine
 from fastbandit.learning.initial_version import publish_initial_version
+from fastbandit.settings.service import Config
+from fastbandit.storage.postgres_log import PostgresLog
 from fastbandit.storage.registered_store import RegisteredStore
 from fastbandit.storage.shared import open_store
 from fastbandit.storage.snapshot_registry import SnapshotRegistry
 from fastbandit.storage.snapshot_store import SnapshotStore
 from fastbandit.storage.snapshot_version import Cut
+from fastbandit.testing.logs import Clock
 from lab.postgres_server import LittleServer, little_server
 
 _NUMBERS = count()
@@ -109,3 +114,19 @@ def ray_engine() -> Iterator[Engine]:
     engine = make_engine("ray", workers=2)
     yield engine
     engine.close()
+
+
+@pytest.fixture
+def day_clock() -> Clock:
+    return Clock(FIRST)
+
+
+@pytest.fixture
+def day_log(shared: Machines, day_clock: Clock) -> Iterator[PostgresLog]:
+    with closing(PostgresLog(shared.url, clock=day_clock)) as log:
+        yield log
+
+
+@pytest.fixture
+def day_config(shared: Machines) -> Config:
+    return shared.config("learner", learn__fresh=1, learn__keep=1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from contextlib import closing
 
 import psycopg
 import pytest
@@ -76,3 +77,13 @@ def test_what_takes_its_time_is_waited_for(url: str) -> None:
 )
 def test_some_errors_say_that_a_server_is_unavailable(error: Exception, is_gone: bool) -> None:
     assert is_unavailable(error) == is_gone
+
+
+def test_an_error_names_no_content_of_a_row(url: str) -> None:
+    server = server_at(url)
+    with closing(server.connect()) as connection:
+        connection.execute("CREATE TEMPORARY TABLE kept (context text, arms text NOT NULL)")
+        with pytest.raises(LogError, match="null value") as caught, server.reporting("used"):
+            connection.execute("INSERT INTO kept VALUES ('hunter2', NULL)")
+
+    assert "hunter2" not in str(caught.value)

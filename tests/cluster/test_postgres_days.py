@@ -155,3 +155,23 @@ def test_a_day_that_somebody_reads_stays_and_the_others_go(
 
     assert log.drop_before(2 * DAY, learned=4) == 1
     assert [event.seq for event in log.read()] == [5, 6, 7, 8, 9]
+
+
+def test_eligible_arms_stay_where_the_log_is_ahead_of_the_clocks(
+    log: PostgresLog, clock: Clock, url: str, schema: str
+) -> None:
+    clock.time += 10 * DAY
+    log.append([TimePassed()])
+    clock.time -= 10 * DAY
+    with psycopg.connect(url, autocommit=True) as connection:  # as after a step back
+        connection.execute(f"UPDATE {schema}.head SET skew = {-10 * DAY}".encode())
+    arms = [f"arm {n}" for n in range(50)]
+    for day in range(3):
+        log.append([structs.replace(made(f"d{day}"), eligible=[*arms, f"arm {day}"])])
+        clock.time += DAY
+
+    log.drop_before(log.last_at, learned=3)
+
+    found = log.decision("d2")
+    assert found is not None
+    assert found.eligible == [*arms, "arm 2"]

@@ -17,6 +17,7 @@ from hypothesis import strategies as some
 from msgspec import structs
 
 from fastbandit.errors import InputError, LogError, LogUnavailableError, SettingError
+from fastbandit.storage import postgres_sql as sql
 from fastbandit.storage.events import (
     Arm,
     ArmsChanged,
@@ -133,6 +134,16 @@ def test_many_rewards_of_one_decision_are_judged_one_after_the_other(log: Postgr
     outcomes = log.append(parts)
 
     assert [one.status for one in outcomes] == ["counted", "duplicate"] * 50
+
+
+def test_a_reward_that_adds_up_is_looked_up_by_its_part(log: PostgresLog) -> None:
+    log.append([made("a")])
+    connection = log._opened()
+    with connection.transaction():
+        plan = "\n".join(str(*row) for row in connection.execute(f"EXPLAIN {sql.INSERT_REWARDS}"))
+
+    looked_up = [line for line in plan.splitlines() if "Index Cond" in line and "decision" in line]
+    assert any("part = nth.part" in line for line in looked_up), plan  # not among all parts of one
 
 
 def test_the_staging_tables_are_emptied_now_and_then(

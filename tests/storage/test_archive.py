@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -54,3 +55,13 @@ def test_none_is_empty_and_a_damaged_day_is_an_error(archive: Archive, tmp_path:
 
     with pytest.raises(DataError, match="Restore it from a backup"):
         archive.last  # noqa: B018
+
+
+def test_a_draft_of_a_process_that_died_is_no_day(archive: Archive, tmp_path: Path) -> None:
+    draft = archive.folder / ".2026-01-31-0a1b2c3d.part"
+    shutil.copytree(archive.folder / "2026-01-31", draft)
+
+    assert archive.days() == ["2026-01-31"]
+    assert [event.seq for event in archive.events(after=0, until=9)] == [1, 2, 3, 4]
+    archive.remove_drafts()
+    assert not draft.exists()

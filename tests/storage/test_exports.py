@@ -173,6 +173,15 @@ def test_a_bound_that_is_neither_number_nor_time_is_refused(tmp_path: Path) -> N
     assert "needs an event number, or a time" in str(found.exception)
 
 
+def test_contexts_without_any_name_are_empty_in_parquet(log: SqliteLog, tmp_path: Path) -> None:
+    parquet = pytest.importorskip("pyarrow.parquet")
+    log.append([structs.replace(made("one"), context={})])
+
+    export(tmp_path, tmp_path / "out.parquet", "parquet")
+
+    assert parquet.read_table(tmp_path / "out.parquet").column("context").to_pylist() == [[]]
+
+
 def test_contexts_by_name_are_a_column_for_each_name(log: SqliteLog, tmp_path: Path) -> None:
     parquet = pytest.importorskip("pyarrow.parquet")
     first = {"age": 31, "country": "DE", "likes": ["jazz"], "member": True}

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastbandit.arms.named_arms import columns_for, is_title
+from fastbandit.arms.offers import PLACEHOLDER
 from fastbandit.errors import DataError, FastbanditError, InputError, SettingError, ShapeError
 from fastbandit.features.columns import Ignored, is_missing, listed
 from fastbandit.features.csv_files import open_text
@@ -71,6 +72,13 @@ class ArmFile:
         return ArmFile(self.ids[:count], features, columns)
 
     @staticmethod
+    def without_arms(schema: Schema) -> ArmFile:
+        """Return what a service has whose arms all come with requests: a row that is no arm."""
+        others = None if schema.others is None else schema.others.name
+        blank = {name: None for name in schema.names if name != others}
+        return ArmFile([PLACEHOLDER], schema.table([blank]), {})
+
+    @staticmethod
     def of(arms: Sequence[Arm], config: ArmsConfig) -> ArmFile:
         """Return arms that were upserted into a log."""
         ids = [arm.id for arm in arms]
@@ -78,7 +86,7 @@ class ArmFile:
         columns = {name: [(arm.columns or {}).get(name) for arm in arms] for name in names}
         schema = schema_of(arms, config)
         if schema is not None:
-            table = table_of([arm.features for arm in arms], what="arms")
+            table = schema.gathered([arm.features for arm in arms], what="arms")
             own = columns_for(table, schema, title=config.title)
             return ArmFile(ids, schema.table(table), {**columns, **own})
         if not any(arm.features for arm in arms):

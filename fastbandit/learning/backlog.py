@@ -64,7 +64,7 @@ class JoinedRange:
         """Return the joiner as it is after an event of the range."""
         is_unresolved = (self.made <= until) & (self.resolved > until)
         oldest = int(self.made[is_unresolved].min(initial=until + 1))
-        after = Joiner()
+        after = Joiner(joiner.reward)
         for event in between(after=oldest - 1, until=until):
             after.feed(event)
         after.seq, after.learned = until, joiner.learned

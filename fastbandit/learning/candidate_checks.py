@@ -24,8 +24,10 @@ from fastbandit.interfaces import FittedSearch
 from fastbandit.learning.joining import Interaction, to_arrays
 from fastbandit.learning.shrunken_means import ShrunkenMeans
 from fastbandit.policy import Policy
+from fastbandit.reward.effects_model import EffectsReward
 from fastbandit.score import Candidates
 from fastbandit.settings.service import LearnConfig
+from fastbandit.types import Inputs
 
 _AUDITED = 200
 _LOOKED_UP = 100
@@ -114,7 +116,9 @@ def check_candidate(
     policy = bandit.policy
     if not is_finite(policy):
         return Checks(finite=False, quality=math.nan, recall=math.nan, held_out=held_out)
-    contexts = to_arrays(fresh[-_AUDITED:], bandit.blueprint.context)[0]
+    contexts: Any = to_arrays(fresh[-_AUDITED:], bandit.blueprint.context)[0]
+    if not fresh and bandit.history is not None:  # nothing but rewards that were combined anew
+        contexts = bandit.history.contexts.take(slice(-_AUDITED, None)).dense
     found = Checks(True, bandit.audit(contexts).quality, recall(policy), held_out)
     if held_out == 0:
         return found
@@ -132,7 +136,7 @@ def check_candidate(
     rows = _rows_of(bandit, unseen)
     rewards = np.array([one.reward for one in unseen], dtype=np.float64)
     simple = (np.full(len(rows), known.mean), known.predicted(rows))
-    constant, popular = (loss_of(one, rewards, kind=bandit.blueprint.reward) for one in simple)
+    constant, popular = (loss_of(one, rewards, kind=_kind_of(bandit)) for one in simple)
     return replace(
         found,
         constant=Comparison.of(losses, constant),
@@ -190,20 +194,30 @@ def _distances(points: Tensor, found: Tensor, rows: Tensor) -> Tensor:
     return gaps.masked_fill(rows < 0, float("inf")).sort(dim=1).values
 
 
-@torch.no_grad()
 def losses_of(bandit: Bandit, policy: Policy, interactions: Sequence[Interaction]) -> Losses:
     """Return the loss of the mean prediction for each interaction: log loss, or squared error."""
-    arms, model = _catalogue(bandit.policy), policy.model
     kind = bandit.blueprint.context
-    contexts, ids, rewards = to_arrays(interactions, kind)
-    inputs = kind.read(contexts, what="contexts")
-    rows = arms.table.rows(ids)
+    contexts, _, rewards = to_arrays(interactions, kind)
+    inputs, rows = kind.read(contexts, what="contexts"), _rows_of(bandit, interactions)
+    return loss_of(predicted_by(bandit, policy, inputs, rows), rewards, kind=_kind_of(bandit))
+
+
+def _kind_of(bandit: Bandit) -> str:
+    """Return which rewards losses are for: a regression predicts means, which may exceed 1."""
+    is_regression = isinstance(bandit.policy.model, EffectsReward)
+    return "real" if is_regression else bandit.blueprint.reward
+
+
+@torch.no_grad()
+def predicted_by(bandit: Bandit, policy: Policy, inputs: Inputs, rows: NDArray[np.int64]) -> Losses:
+    """Return the mean predictions of a policy for arms in the rows of a bandit's catalogue."""
+    arms, model = _catalogue(bandit.policy), policy.model
     embedded = model.embed_arms(arms.features.take(rows))[:, None]
-    seeds = np.zeros(len(rewards), dtype=np.uint64)
+    seeds = np.zeros(len(rows), dtype=np.uint64)
     score = Greedy().score(model, model.embed_contexts(inputs), seeds=seeds)
     scores = score.of(Candidates(torch.from_numpy(rows)[:, None], embedded))[:, 0]
-    predicted = model.in_rewards(scores).double().cpu().numpy()
-    return loss_of(predicted, rewards, kind=bandit.blueprint.reward)
+    predicted: Losses = model.in_rewards(scores).double().cpu().numpy()
+    return predicted
 
 
 def loss_of(predicted: Losses, rewards: Losses, *, kind: str) -> Losses:

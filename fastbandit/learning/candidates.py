@@ -12,14 +12,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastbandit.arms.catalogue import Catalogue
+from fastbandit.arms.offers import arm_count
 from fastbandit.bandit import Bandit
+from fastbandit.errors import SettingError
+from fastbandit.learning.arm_knowledge import better_known, known_by
 from fastbandit.learning.candidate_checks import Checks, check_candidate
 from fastbandit.learning.checkpoints import Checkpoints
 from fastbandit.learning.joining import Interaction, known, to_arrays
 from fastbandit.learning.training_history import TrainingHistory, newly_learned, without_log
 from fastbandit.optim.process_group import SINGLE, ProcessGroup, SingleProcess
 from fastbandit.runtime.frozen import FrozenBandit
-from fastbandit.settings.service import LearnConfig
+from fastbandit.settings.service import LearnConfig, SelectConfig
 from fastbandit.storage.arm_changes import apply_changes, apply_offers
 from fastbandit.storage.events import Arm, ArmId, ArmsChanged
 from fastbandit.storage.history_files import Learned
@@ -46,6 +49,8 @@ class TrainingJob:
     part_modules: tuple[str, ...] = ()
     """Modules from which parts of the bandit may be imported."""
     offers: Sequence[Arm] = ()
+    select: SelectConfig | None = None
+    """Where given, arms of any names are learned as predicts better: by features, or by ids."""
 
 
 @dataclass(frozen=True)
@@ -113,10 +118,14 @@ def train_candidate(
     apply_changes(bandit, job.changes)
     catalogue = bandit.policy.arms
     assert isinstance(catalogue, Catalogue)
-    apply_offers(bandit, job.offers, known=catalogue.table)
     learned = known(job.interactions[: len(job.interactions) - job.held_out])
+    _grow(bandit, learned, job.offers)
+    apply_offers(bandit, job.offers, known=catalogue.table)
+    bandit = _read_again(bandit, job.offers)
     unseen = known(job.interactions[len(job.interactions) - job.held_out :])
-    parent = bandit.policy if bandit.version else None
+    if job.select is not None:
+        bandit = better_known(bandit, learned, job.select)
+    parent = bandit.policy if bandit.version else None  # one that is known otherwise has none
     curve: list[tuple[int, float]] = [] if checkpoints is None else checkpoints.curve
     group = SINGLE if checkpoints is None else SingleProcess(left_of=checkpoints.iterations)
     bandit = (train or partial(train_here, group=group))(
@@ -125,12 +134,14 @@ def train_candidate(
         lambda steps, loss: curve.append((steps, float(f"{loss:.6g}"))),
     )
     reached("trained")
+    _check_learned(bandit)
     checks = check_candidate(bandit, parent, [*learned, *unseen], held_out=len(unseen))
     reached("checked")
     notes = {
-        "arms": len(bandit),
+        "arms": arm_count(bandit),
         "learned": len(learned),
-        "mean_reward": float(f"{np.mean([one.reward for one in (*learned, *unseen)]):.6g}"),
+        "mean_reward": _mean_reward(bandit, [*learned, *unseen]),
+        "known_by": known_by(bandit),
         "checks": checks.notes(),
         "curve": curve,
     }
@@ -138,6 +149,47 @@ def train_candidate(
         return Candidate(bandit, checks, notes)
     fresh = newly_learned(bandit, learned)
     return Candidate(without_log(bandit, before, fresh), checks, notes, fresh)
+
+
+def _check_learned(bandit: Bandit) -> None:
+    """Raise where no interaction has a reward, as with weights of outcomes that never come."""
+    if bandit.history is None or not len(bandit.history):
+        raise SettingError(
+            "Learning needs interactions with a reward: none has all outcomes that reward.weights "
+            "names. Correct the names there, or have the outcomes sent."
+        )
+
+
+def _mean_reward(bandit: Bandit, fresh: Sequence[Interaction]) -> float:
+    """Return the mean of fresh rewards, or of all where none is fresh."""
+    assert bandit.history is not None
+    rewards = [one.reward for one in fresh] or bandit.history.rewards
+    return float(f"{np.mean(rewards):.6g}")
+
+
+def _grow(bandit: Bandit, learned: Sequence[Interaction], offers: Sequence[Arm]) -> None:
+    """Let open schemas read new names: of contexts, and of arms that came, as often as taken."""
+    features = {arm.id: arm.features for arm in offers if isinstance(arm.features, dict)}
+    contexts = [one.context for one in learned if isinstance(one.context, dict)]
+    arms = [features[one.arm] for one in learned if one.arm in features]
+    bandit.grow(contexts=contexts or None, arms=arms or None)
+
+
+def _read_again(bandit: Bandit, offers: Sequence[Arm]) -> Bandit:
+    """Return a bandit that learns arms which came again as they are read now, and when served.
+
+    A name that was hashed when an arm first came may have a slot by now.
+    """
+    kind: Any = getattr(bandit.blueprint.arm, "features", bandit.blueprint.arm)
+    schema, arms = getattr(kind, "schema", None), bandit.policy.arms
+    if schema is None or not schema.can_grow or not isinstance(arms, Catalogue):
+        return bandit
+    own = [one for one in offers if isinstance(one.features, dict) and one.id not in bandit]
+    if not own:
+        return bandit
+    features = kind.read([one.features for one in own], what="arms")
+    found = arms.read_again([one.id for one in own], features)
+    return bandit if found is arms else bandit.read_again(found)
 
 
 def publish_candidate(

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from fastbandit.arms.catalogue import Catalogue
 from fastbandit.bandit import Bandit
 from fastbandit.errors import SnapshotError
-from fastbandit.learning.joining import Joiner, to_arrays
+from fastbandit.learning.joining import Joiner, known, to_arrays
 from fastbandit.learning.service_data import ServiceData
 from fastbandit.learning.shrunken_means import ShrunkenMeans
 from fastbandit.reward.arm_constants import ArmConstants
@@ -60,14 +60,15 @@ class _Observed:
         self.count += len(fresh)
         arms = self.bandit.policy.arms
         assert isinstance(arms, Catalogue)
-        known = [one for one in fresh if one.context != [] and one.arm in arms.table]
+        learnable = [one for one in known(fresh) if one.arm in arms.table]
         if self.snapshot.version == 0:
-            self.popular += [(int(arms.table.rows([one.arm])[0]), one.reward) for one in known]
-            self.learned += len(known)
+            rows = arms.table.rows([one.arm for one in learnable]).tolist()
+            self.popular += [(row, one.reward) for row, one in zip(rows, learnable, strict=True)]
+            self.learned += len(learnable)
             return
         kind = self.bandit.blueprint.context
-        for first in range(0, len(known), _AT_ONCE):
-            contexts, ids, rewards = to_arrays(known[first : first + _AT_ONCE], kind)
+        for first in range(0, len(learnable), _AT_ONCE):
+            contexts, ids, rewards = to_arrays(learnable[first : first + _AT_ONCE], kind)
             self.bandit.observe(contexts=contexts, arms=ids, rewards=rewards)
             self.rows.update(arms.table.rows(ids).tolist())
             self.learned += len(ids)
@@ -105,7 +106,7 @@ class Deltas:
 
     def __init__(self, config: Config, *, known: BanditOf = lambda snapshot: None) -> None:
         self._data, self._known = ServiceData(config), known
-        self._modules = config.select.part_modules
+        self._modules, self._reward = config.select.part_modules, config.reward
         self._pointer = (0, 0)
         self._observed: _Observed | None = None
 
@@ -150,7 +151,8 @@ class Deltas:
 
     def _start(self, snapshot: Snapshot) -> _Observed | None:
         bandit = self._known(snapshot) or Bandit.load(snapshot.bandit, part_modules=self._modules)
-        if snapshot.version and _constants_of(bandit) is None:
+        is_other = snapshot.notes.get("reward", "") != self._reward.combination
+        if snapshot.version and (is_other or _constants_of(bandit) is None):
             return None
         newest = None
         with suppress(SnapshotError):  # a damaged one is replaced
@@ -177,7 +179,8 @@ class Deltas:
             if 0 <= more <= len(joiner.interactions):
                 joiner.cut(more)
                 return joiner
-        return Joiner.resumed(cut, self._data.events(after=cut.since, until=cut.seq))
+        events = self._data.events(after=cut.since, until=cut.seq)
+        return Joiner.resumed(cut, events, self._reward)
 
 
 def _constants_of(bandit: Bandit) -> ArmConstants | None:

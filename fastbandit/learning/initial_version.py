@@ -6,12 +6,13 @@ from typing import Any
 
 import numpy as np
 
+from fastbandit.arms.offers import arm_count
 from fastbandit.bandit import Bandit
 from fastbandit.learning.arm_file import ArmFile, read_arm_file
 from fastbandit.learning.candidates import save_draft
 from fastbandit.settings.files import Sections
 from fastbandit.settings.presets import settings_for
-from fastbandit.settings.service import Config
+from fastbandit.settings.service import ArmsConfig, Config
 from fastbandit.storage.events import ArmsChanged
 from fastbandit.storage.snapshot_store import Reached, SnapshotStore, nothing_more
 from fastbandit.storage.snapshot_version import Cut, Snapshot
@@ -27,8 +28,7 @@ def publish_initial_version(
     reached: Reached = nothing_more,
 ) -> Snapshot:
     """Publish version 0, of the arms in the config's file, or of those of a change in the log."""
-    own = config.arms
-    arms = read_arm_file(own) if change is None else ArmFile.of(change.upserted, own)
+    arms = _first_arms(config.arms, change)
     cut = Cut() if change is None else Cut(change.seq, change.at, change.seq)
     rehearse(config, arms)
     bandit = untrained_bandit(config, arms)
@@ -36,15 +36,24 @@ def publish_initial_version(
         bandit.set_columns(arms.columns)
     with store.drafting() as draft:
         save_draft(draft, bandit, reached=reached)
-        notes = {"arms": len(bandit), **context_notes(config)}
+        notes = {"arms": arm_count(bandit), **context_notes(config)}
         return store.publish(draft, notes, version=0, parent=None, cut=cut, reached=reached)
 
 
+def _first_arms(config: ArmsConfig, change: ArmsChanged | None) -> ArmFile:
+    """Return the arms that a service begins with; those that are open may be none."""
+    if change is not None:
+        return ArmFile.of(change.upserted, config)
+    schema = config.read_schema() if config.any_names and not config.file else None
+    return read_arm_file(config) if schema is None else ArmFile.without_arms(schema)
+
+
 def context_notes(config: Config, parent: Snapshot | None = None) -> dict[str, Any]:
-    """Return the names of a context's numbers, as the notes of a version hold them."""
+    """Return what a version notes of the settings: names of a context, and what makes a reward."""
     before = None if parent is None else parent.notes.get("context_names")
-    names = before or list(config.context.names)
-    return {"context_names": names} if names else {}
+    names, combination = before or list(config.context.names), config.reward.combination
+    noted = {"reward": combination} if combination else {}
+    return {"context_names": names, **noted} if names else noted
 
 
 def rehearse(config: Config, arms: ArmFile) -> None:

@@ -33,11 +33,11 @@ from fastbandit.learning.service_data import ServiceData
 from fastbandit.learning.training_history import TrainingHistory
 from fastbandit.runtime.servable import servable
 from fastbandit.settings.service import Config
+from fastbandit.storage.data_folder import CHECKPOINTS
 from fastbandit.storage.events import Arm, ArmId, ArmsChanged, DecisionMade, Event
 from fastbandit.storage.snapshot_store import Reached, nothing_more
 from fastbandit.storage.snapshot_version import Snapshot
 
-_CHECKPOINTS = "training"  # a folder beside the snapshots
 _SERVED = 1_000  # decisions of the current version that may wait for their audit
 
 
@@ -109,6 +109,7 @@ class Learner:
         self._state: dict[str, Any] = {}
         self._seconds: float | None = None
         self._made: tuple[str, Bandit] | None = None  # the last version, by its hash
+        self._relearned = ""  # the hash of a version whose rewards were combined anew
 
     def acquire_lease(self) -> bool:
         """Become the one learner of this log; return whether that is so."""
@@ -218,10 +219,16 @@ class Learner:
         refused = [one["cut"]["seq"] for one in reports if one["version"] > current.version]
         if refused:
             mark = Mark(max(map(int, refused)), None)
-        return _Position(current, Joiner.resumed(cut, events), mark)
+        return _Position(current, Joiner.resumed(cut, events, self._config.reward), mark)
 
     def _is_due(self, position: _Position) -> bool:
-        """Read on to the newest event at which a version is due, or to the end of the log."""
+        """Read on to the newest event at which a version is due, or to the end of the log.
+
+        Where the settings combine outcomes otherwise than the version did, one is due at once.
+        """
+        if self._is_combined_anew(position.parent):
+            self._relearned, position.due_at = position.parent.hash, position.joiner.at
+            return True
         if not self._read_to_due(position):
             return False
         newest = self._begun_cut(position) or self._newest_due(position)
@@ -230,9 +237,14 @@ class Learner:
             self._read_to_due(position, until=newest, is_stopping=False)
         return True
 
+    def _is_combined_anew(self, version: Snapshot) -> bool:
+        """Return whether a version learned rewards that the settings make otherwise, for once."""
+        is_other = version.notes.get("reward", "") != self._config.reward.combination
+        return bool(version.cut.interactions) and is_other and self._relearned != version.hash
+
     def _begun_cut(self, position: _Position) -> int | None:
         """Return the event up to which a learner that died was learning, if it was."""
-        update, log = update_in(self._data.folder / _CHECKPOINTS), self._data.log
+        update, log = update_in(self._data.folder / CHECKPOINTS), self._data.log
         cut, is_same = int(update.get("cut", 0)), update.get("parent") == position.parent.hash
         assert log is not None
         return cut if is_same and position.joiner.seq <= cut <= log.last else None
@@ -295,7 +307,7 @@ class Learner:
         if not self._config.arms.file:
             changes = [] if log is None else log.changes()
             change = next((change for change in changes if change.upserted), None)
-            if change is None:
+            if change is None and not self._config.arms.any_names:
                 reason = "There are no arms yet: name a file in arms.file, or PUT arms."
                 self.report("waiting", error=reason)
                 return Step("waited", None, reason)
@@ -311,7 +323,9 @@ class Learner:
             "interactions": [joiner.learned, len(job.interactions), job.held_out],
             "trained_by": [__version__, str(torch.__version__)],
         }
-        return Checkpoints(self._data.folder / _CHECKPOINTS, update, reached=self._reached)
+        if self._config.reward.combination:
+            update["reward"] = self._config.reward.combination
+        return Checkpoints(self._data.folder / CHECKPOINTS, update, reached=self._reached)
 
     def _learn(self, position: _Position) -> Step:
         self._reached("joined")
@@ -320,12 +334,20 @@ class Learner:
         history, version = TrainingHistory(self._data), self._store.next_version()
         fresh = history.without_forgotten(joiner.interactions)
         held_out = held_out_of(len(fresh), learn.held_out)
-        if not known(fresh[: len(fresh) - held_out]):  # all of it was forgotten
+        is_relearning = self._relearned == position.parent.hash
+        if not (is_relearning or known(fresh[: len(fresh) - held_out])):  # nothing to learn
             position.mark, position.due_at = Mark(joiner.seq, None), None
             return Step("waited", position.parent.version)
-        modules = self._config.select.part_modules
-        arms = (list(position.changes), list(position.offers.values()))
-        job = TrainingJob(position.parent, version, fresh, arms[0], held_out, modules, arms[1])
+        job = TrainingJob(
+            position.parent,
+            version,
+            fresh,
+            list(position.changes),
+            held_out,
+            part_modules=self._config.select.part_modules,
+            offers=list(position.offers.values()),
+            select=self._config.select,
+        )
         checkpoints = self._checkpoints_of(job, joiner)
         terms: dict[str, Any] = {"reached": self._reached, "history": history}
         candidate = train_candidate(job, train=self._train, checkpoints=checkpoints, **terms)

@@ -33,7 +33,8 @@ class ServiceData:
     def __init__(self, config: Config) -> None:
         self.folder = Path(config.server.data_dir)
         self.store = service_store(config)
-        self._url = config.log.url
+        self._url, self._store_url = config.log.url, config.snapshots.url
+        self.reward = config.reward
         self._log: AnyLog | None = None
 
     @property
@@ -53,10 +54,22 @@ class ServiceData:
         """
         if self.log is None:
             return
-        archive = Archive(self.folder / "archive")
-        if after < archive.last:
+        archive = self._archive_after(after)
+        last = 0 if archive is None else archive.last
+        if archive is not None and after < last:
             yield from archive.events(after=after, until=until)
-        yield from read_events(self.log, max(after, archive.last), until, most=most)
+        yield from read_events(self.log, max(after, last), until, most=most)
+
+    def _archive_after(self, seq: int) -> Archive | None:
+        """Return the archive, whole where it holds events after a number; None where none do."""
+        archived = getattr(self.log, "archived", None)
+        if archived is None:
+            return Archive(self.folder / "archive")
+        if seq >= archived:
+            return None
+        from fastbandit.storage.shared_archive import SharedArchive
+
+        return SharedArchive(self._url, self._store_url, self.folder).followed()
 
     def pointer(self) -> tuple[int, int] | None:
         """Return what differs whenever a version was published; None before the first."""

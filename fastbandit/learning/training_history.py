@@ -16,6 +16,7 @@ from fastbandit.arms.catalogue import Catalogue
 from fastbandit.bandit import Bandit
 from fastbandit.learning.joining import Interaction, Joiner, known, to_arrays
 from fastbandit.learning.service_data import ServiceData
+from fastbandit.storage.column_marks import Marks
 from fastbandit.storage.events import ArmId
 from fastbandit.storage.history_files import HistoryFiles, Learned, Orders
 from fastbandit.storage.snapshot_version import Cut, Snapshot
@@ -29,19 +30,36 @@ Order = tuple[int, int, int]
 
 
 class TrainingHistory:
-    """What versions learned from the log in a data folder."""
+    """What versions learned from the log in a data folder, with rewards as its settings say."""
 
     def __init__(self, data: ServiceData) -> None:
-        self._data, self._files = data, HistoryFiles(data.folder / "history")
+        self._data, combination = data, data.reward.combination
+        self._files = HistoryFiles(data.folder / "history", combination=combination)
+        self._marks = Marks() if data.log is None else data.log.marks()
+        if self._files.lacks(self._marks):  # it left the log on another machine
+            self._files.remove(until=self._marks.gone, decisions=self._marks.forgotten)
+
+    def _follow_drops(self, bandit: Bandit) -> None:
+        """Hold columns as missing whose values left the log."""
+        schema, known = getattr(bandit.blueprint.context, "schema", None), self._files.dropped()
+        for name, until in self._marks.dropped.items():
+            if schema is not None and name in schema.spans and known.get(name, 0) < until:
+                terms = {"span": schema.spans[name], "missing": schema.missing(name)}
+                self._files.drop(name, until=until, **terms)
 
     def of(self, bandit: Bandit, version: Snapshot) -> tuple[Bandit, Learned]:
-        """Return a version's bandit with all that it learned, and what of that is in the log."""
+        """Return a version's bandit with all that it learned, and what of that is in the log.
+
+        Where rewards were combined otherwise then, the bandit has yet to learn them.
+        """
         cut, before = version.cut, bandit.history
         none = Learned.none(0)
         if not cut.interactions:
             return bandit, none
+        self._follow_drops(bandit)
         learned = self._files.read(cut)
-        if learned is None and bandit.in_log is None:  # an older version holds it all itself
+        is_learned = version.notes.get("reward", "") == self._data.reward.combination
+        if learned is None and bandit.in_log is None and is_learned:  # an older one holds it all
             learned = self._taken_from(before, cut)
             if learned is None:
                 return bandit, none
@@ -53,7 +71,8 @@ class TrainingHistory:
         contexts = Inputs(dense=learned.contexts)
         more = Interactions(contexts, features, learned.rewards, rows=learned.rows)
         earlier = [before] if before is not None and len(before) else []
-        return bandit.with_history(Interactions.stack([*earlier, more])), learned
+        both = Interactions.stack([*earlier, more])
+        return bandit.with_history(both, is_learned=is_learned), learned
 
     def without_forgotten(self, interactions: Sequence[Interaction]) -> list[Interaction]:
         """Return interactions, those of forgotten decisions without their contexts."""
@@ -88,7 +107,7 @@ class TrainingHistory:
 
     def _joined(self, cut: Cut) -> Iterator[list[Interaction]]:
         """Yield what the version of a cut had learned, some at a time."""
-        joiner = Joiner()
+        joiner = Joiner(self._data.reward)
         for event in self._data.events(after=0, until=cut.seq):
             joiner.feed(event)
             if len(joiner.interactions) >= cut.held + _AT_ONCE:
@@ -104,7 +123,7 @@ def order_of(one: Interaction) -> Order:
 def newly_learned(bandit: Bandit, interactions: Sequence[Interaction]) -> Learned:
     """Return the last interactions of a bandit's history, which are these."""
     assert bandit.history is not None
-    keys = np.array([order_of(one) for one in interactions], dtype=np.int64)
+    keys = np.array([order_of(one) for one in interactions], dtype=np.int64).reshape(-1, 3)
     rows = _catalogue(bandit).table.rows([one.arm for one in interactions])
     return _last_of(bandit.history, keys, rows)
 

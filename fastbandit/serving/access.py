@@ -13,7 +13,10 @@ from fastbandit.serving.problems import Rejection
 _KEYS_SECONDS = 1.0  # a key that was revoked is rejected after so long
 _LOOPBACK = frozenset({"", "localhost", "127.0.0.1", "::1"})
 _OWN_SITES = frozenset({"", "same-origin", "none"})  # none: a person typed the address
-_ONCE = (b"host", b"authorization", b"content-type", b"origin", b"sec-fetch-site")
+SUBSCRIPTION = b"ocp-apim-subscription-key"
+"""The header in which clients of Personalizer send a key."""
+_ONCE = (b"host", b"authorization", b"content-type", b"origin", b"sec-fetch-site", SUBSCRIPTION)
+_SECRET = (b"authorization", SUBSCRIPTION)
 Headers = Mapping[bytes, bytes]
 
 
@@ -33,11 +36,11 @@ class Access:
         if self._keys.is_open:
             _check_host(headers)
             _check_site(headers)
-            if is_change:
+            if is_change and SUBSCRIPTION not in headers:  # no page sends that without asking
                 _check_type(headers)
             return ""
-        kind, _, key = _text(headers, b"authorization").partition(" ")
-        fault = self._keys.check(key if kind.lower() == "bearer" else None, needed)
+        key = _key_of(headers)
+        fault = self._keys.check(key or None, needed)
         if fault is None:
             return key.split("_", 2)[1]
         is_foreign = fault is not KeyFault.LACKS_SCOPE
@@ -79,9 +82,15 @@ def headers_of(scope: dict[str, Any]) -> Headers:
                 f"A request needs one header {name}: got {len(values)}.",
                 fix="Send it once; a proxy in between may have added another.",
                 field=name,
-                value=b", ".join(values).decode("latin-1") if twice != b"authorization" else "…",
+                value="…" if twice in _SECRET else b", ".join(values).decode("latin-1"),
             )
     return headers
+
+
+def _key_of(headers: Headers) -> str:
+    """Return the key that a request has, "" where it has none."""
+    kind, _, key = _text(headers, b"authorization").partition(" ")
+    return key if kind.lower() == "bearer" else _text(headers, SUBSCRIPTION)
 
 
 def _text(headers: Headers, name: bytes) -> str:

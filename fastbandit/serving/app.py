@@ -8,6 +8,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
@@ -15,13 +16,16 @@ from fastbandit import __version__
 from fastbandit.errors import LogError
 from fastbandit.serving.access import Access, headers_of
 from fastbandit.serving.arrivals import Arrivals
+from fastbandit.serving.capacity import Capacity
 from fastbandit.serving.console import CONTENT_SECURITY_POLICY, STATIC
+from fastbandit.serving.handlers import Handler, Route
 from fastbandit.serving.keys import KeyRing
-from fastbandit.serving.overload import Capacity
+from fastbandit.serving.personalizer.errors import as_error
+from fastbandit.serving.personalizer.paths import OLD, operation_of
 from fastbandit.serving.problems import Rejection
 from fastbandit.serving.quotas import Quotas
 from fastbandit.serving.rejections import too_large
-from fastbandit.serving.routes import Handler, Route, Routes
+from fastbandit.serving.routes import Routes
 from fastbandit.serving.service import Service
 
 Scope = dict[str, Any]
@@ -31,9 +35,10 @@ Send = Callable[[dict[str, Any]], Awaitable[None]]
 _LOGGER = logging.getLogger("fastbandit.serving")
 _EXPLANATION = "/explanation"
 _LITTLE = 4096  # bytes of a body that nobody reads
+_NOTHING = 204  # an answer without a body
 _JSON = (b"content-type", b"application/json")
-_PROBLEM = (b"content-type", b"application/problem+json")
 _SAFE = ((b"x-content-type-options", b"nosniff"), (b"cache-control", b"no-store"))
+_OCTETS = (b"content-type", b"application/octet-stream")
 _METRICS = (b"content-type", b"text/plain; version=0.0.4; charset=utf-8")
 _PAGE = (
     *_SAFE,
@@ -56,9 +61,10 @@ class Admitted(NamedTuple):
     key: str
     most_bytes: int
     setting: str
+    shaped: Callable[[Rejection], Rejection]
 
     def too_large(self) -> Rejection:
-        return too_large(self.most_bytes, self.setting)
+        return self.shaped(too_large(self.most_bytes, self.setting))
 
 
 class App:
@@ -70,6 +76,11 @@ class App:
         self.access, self.quotas = Access(keys), Quotas(config.limits)
         service.access = self.access
         self.routes = Routes(service, self.capacity, self.quotas).table()
+        own = config.personalizer
+        self._prefix = own.prefix if own.enabled else "//"  # which no path begins with
+        self._headers = _HEADERS | {f"{self._prefix}/model": (_OCTETS, *_SAFE)}
+        self._selects = {"/v1/select": 200, f"{self._prefix}/rank": 201}
+        self._rewards = {"/v1/reward", f"{self._prefix}/events/{{id}}/reward"}
         self._most = min(
             (config.limits.body_bytes, "limits.body_bytes"),
             (config.server.max_body_bytes, "server.max_body_bytes"),
@@ -81,7 +92,14 @@ class App:
 
     def admit(self, scope: Scope) -> Admitted:
         """Let a request through, by its headers alone, or reject it."""
-        path, given = _template_of(scope["path"])
+        try:
+            return self._admit(scope)
+        except Rejection as rejection:
+            raise self.shaped(rejection, scope["path"]) from rejection
+
+    def _admit(self, scope: Scope) -> Admitted:
+        path, given = self._template_of(scope["path"])
+        shaped = partial(self.shaped, path=scope["path"])
         headers, method = headers_of(scope), scope["method"]
         needed, handle = self._route(scope, path)
         key = ""
@@ -93,7 +111,7 @@ class App:
             most = min(most, _LITTLE)
         elif needed == "admin":
             most, setting = self.service.config.server.max_body_bytes, "server.max_body_bytes"
-        admitted = Admitted(handle, path, given, key, most, setting)
+        admitted = Admitted(handle, path, given, key, most, setting, shaped)
         length = headers.get(b"content-length", b"")
         if length.isdigit() and (len(length) > 18 or int(length) > most):
             raise admitted.too_large()
@@ -101,19 +119,20 @@ class App:
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
         began = time.perf_counter()
-        path = _template_of(scope["path"])[0]
+        path = self._template_of(scope["path"])[0]
         headers: tuple[tuple[bytes, bytes], ...] = (_JSON, *_SAFE)
         try:
             admitted = scope.get("admitted") or self.admit(scope)  # by the server, or here
             body = admitted.given + await _body(scope, receive, admitted)
             status, body = await admitted.handle(body, admitted.key)
-            headers = _HEADERS.get(path, headers)
+            headers = self._headers.get(path, headers)
         except Exception as error:
-            rejection = _rejection_of(error, path)
+            rejection = self.shaped(_rejection_of(error, path), scope["path"])
             status, body = rejection.status, rejection.body
-            headers = (_PROBLEM, *_SAFE, *rejection.headers)
+            headers = ((b"content-type", rejection.kind), *_SAFE, *rejection.headers)
         size = (b"content-length", str(len(body)).encode())
-        await send({"type": "http.response.start", "status": status, "headers": [*headers, size]})
+        sent = _SAFE if status == _NOTHING else (*headers, size)
+        await send({"type": "http.response.start", "status": status, "headers": [*sent]})
         await send({"type": "http.response.body", "body": body})
         self.count(path, status, time.perf_counter() - began)
 
@@ -123,10 +142,22 @@ class App:
         metrics.answers[(path if path in self.routes else "other", status)] += 1
         if seconds is None:
             return
-        if path == "/v1/select" and status == 200:
+        if self._selects.get(path) == status:
             metrics.selected(seconds)
-        elif path == "/v1/reward":
+        elif path in self._rewards:
             metrics.reward_times.add(seconds)
+
+    def _template_of(self, path: str) -> tuple[str, bytes]:
+        """Return the path of a route, and an id that stands in its place as a part of the query."""
+        found = operation_of(path, self._prefix)
+        return _template_of(path) if found is None else (self._prefix + found[0], found[1])
+
+    def shaped(self, rejection: Rejection, path: str) -> Rejection:
+        """Return a rejection in the shape that whoever asks for a path can read."""
+        found = operation_of(path, self._prefix)
+        if found is None or rejection.written:
+            return rejection
+        return as_error(rejection, found[0], is_old=path.startswith(self._prefix + OLD))
 
     def _route(self, scope: Scope, path: str) -> Route:
         methods = self.routes.get(path)

@@ -23,11 +23,14 @@ from fastbandit.errors import (
 )
 from fastbandit.runtime.frozen import FrozenBandit
 from fastbandit.serving.problems import Rejection, rejection_of_error, wrong_field
-from fastbandit.serving.request_arms import check_only_arms, offered_to
+from fastbandit.serving.request_arms import check_has_arms, check_only_arms, offered_to
+from fastbandit.serving.schema_guard import arm_schema_of
 from fastbandit.serving.schemas import Reason, SelectRequest
+from fastbandit.serving.secret_columns import SecretColumns
 from fastbandit.serving.select_reader import ParsedSelect, SelectReader
 from fastbandit.serving.shadow import Shadow, check_no_baseline
-from fastbandit.settings.service import Config
+from fastbandit.settings.rewards import RewardConfig
+from fastbandit.settings.service import Config, SelectConfig
 from fastbandit.storage.events import Arm, DecisionMade
 
 _OF_CONTEXT = (ShapeError, NotFiniteError)
@@ -61,14 +64,22 @@ class Decider:
 
     def __init__(self, config: Config) -> None:
         self.serving: Serving | None = None  # what decides now: None before the first snapshot
-        self._reader = SelectReader(config.context)
+        self._reader, self.secrets = SelectReader(config.context), SecretColumns(config)
         self.columns, self.schema = self._reader.columns, self._reader.schema
+        self.drops = {} if self.schema is None else self.schema.drops
         self._select, self._key = config.select, str(config.select.seed).encode()
-        self.shadow = Shadow(config, self.seed_of) if config.shadow.baseline else None
-        self._terms: dict[str, Any] = {
-            "wait": int(config.reward.wait_seconds * 1e6),
-            "default_reward": config.reward.default,
-            "adds_up": config.reward.combine == "sum",
+        has_baseline = config.shadow.baseline or config.personalizer.enabled
+        self.shadow = Shadow(config, self.seed_of) if has_baseline else None
+        self._terms: dict[str, Any] = {}
+        self.set_terms(config.reward, config.select)
+
+    def set_terms(self, reward: RewardConfig, select: SelectConfig) -> None:
+        """Decide from now on with these settings; decisions in the log keep their own."""
+        self._select = select
+        self._terms = {
+            "wait": int(reward.wait_seconds * 1e6),
+            "default_reward": reward.default,
+            "adds_up": reward.adds_up,
         }
 
     def publish(
@@ -85,26 +96,62 @@ class Decider:
 
     def decide(self, request: SelectRequest) -> list[DecisionMade]:
         """Choose arms for each context of a request, or reject it."""
+        serving, request = self._set_up(request)
+        parsed = self._read(request, serving)
+        return self._decide_parsed(serving, request, parsed)
+
+    def rank(self, request: SelectRequest, *, draws: int) -> tuple[DecisionMade, dict[Any, float]]:
+        """Choose one of the arms that a request brings; return how likely each of them was.
+
+        That is estimated by so many draws, and by the choice itself, which is never impossible.
+        """
+        serving, request = self._set_up(request)
+        parsed = self._read(request, serving)
+        (made,) = self._decide_parsed(serving, request, parsed)
+        if made.decided_by == "baseline":
+            return made, {made.arms[0]: 1.0}
+        terms: dict[str, Any] = {"epsilon": self._epsilon(request), "seed": made.seed}
+        terms |= {"eligible": _among(request), "threads": 1}
+        found = serving.bandit.propensities(parsed.inputs, draws=draws, **terms)
+        more = 0.0 if found.is_exact or serving.bandit.version == 0 else 1.0 / (found.draws + 1)
+        drawn = dict(zip(found.arms, found.probabilities.tolist(), strict=True))
+        assert isinstance(request.eligible, list)
+        shares = {arm: (1 - more) * drawn.get(arm, found.rest) for arm in request.eligible}
+        shares[made.arms[0]] += more
+        return structs.replace(made, propensities=[shares[made.arms[0]]]), shares
+
+    def _set_up(self, request: SelectRequest) -> tuple[Serving, SelectRequest]:
+        """Return what decides a request, and the request with the arms that it may choose."""
         serving = self.serving
         assert serving is not None, "there is something to decide with"
+        if request.arms is None:
+            check_has_arms(serving.bandit)
         if request.arms is not None:
             check_only_arms(request)
-            bandit, offered = offered_to(serving.bandit, request.arms)
+            schema = self.secrets.arms(arm_schema_of(serving.bandit))
+            bandit, offered = offered_to(serving.bandit, request.arms, schema)
             serving = replace(serving, bandit=bandit, offered=offered)
             request = structs.replace(request, eligible=[arm.id for arm in request.arms])
         elif isinstance(request.eligible, list) and not request.strict:
             known, _ = drop_stale(request.eligible, serving.bandit.parts[1].rows, contexts=1)
             request = structs.replace(request, eligible=known)
+        return serving, request
+
+    def _decide_parsed(
+        self, serving: Serving, request: SelectRequest, parsed: ParsedSelect
+    ) -> list[DecisionMade]:
         if self.shadow is not None:
-            return self._decide_beside(self.shadow, serving, request)
+            return self._decide_beside(self.shadow, serving, request, parsed=parsed)
         check_no_baseline(request)
-        parsed = self._reader.read(request, serving.bandit.parts[2].schema)
         return self._decide(serving, request, parsed)
 
+    def _read(self, request: SelectRequest, serving: Serving) -> ParsedSelect:
+        schema = self.secrets.context(serving.bandit.parts[2].schema)
+        return self._reader.read(request, schema)
+
     def _decide_beside(
-        self, shadow: Shadow, serving: Serving, request: SelectRequest
+        self, shadow: Shadow, serving: Serving, request: SelectRequest, *, parsed: ParsedSelect
     ) -> list[DecisionMade]:
-        parsed = self._reader.read(request, serving.bandit.parts[2].schema)
         plan = shadow.plan(request, len(parsed.contexts))
         if plan.decides == "baseline":  # of which only the baseline's propensity matters
             request = structs.replace(request, propensity=False)
@@ -143,14 +190,16 @@ class Decider:
     ) -> Iterator[_Choice]:
         """Choose arms for each context; one arm for one context takes a shorter way."""
         seeds, epsilon = [self.seed_of(id) for id in parsed.ids], self._epsilon(request)
-        terms: dict[str, Any] = {"explore": request.explore, "eligible": request.eligible}
-        check_known(request.eligible, bandit.parts[1].ids)
+        terms: dict[str, Any] = {"explore": request.explore, "eligible": _among(request)}
+        check_known(_among(request), bandit.parts[1].ids)
         if len(seeds) == 1 and request.k == 1:
             chosen = bandit.select_one(parsed.inputs, seed=seeds[0], epsilon=epsilon, **terms)
             yield _Choice(0, seeds[0], [chosen.arm], [chosen.score])
             return
         array = np.array(seeds, dtype=np.uint64)
-        decision = bandit.select(parsed.inputs, k=request.k, seeds=array, epsilon=epsilon, **terms)
+        decision = bandit.select(
+            parsed.inputs, k=request.k, seeds=array, epsilon=epsilon, threads=1, **terms
+        )
         for row, seed in enumerate(seeds):
             found: Any = decision.arms[row]
             arms = [found] if request.k == 1 else list(found)
@@ -191,8 +240,9 @@ class Decider:
             parsed.inputs.take(slice(choice.row, choice.row + 1)),
             draws=self._select.propensity_draws,
             epsilon=self._select.epsilon,
-            eligible=request.eligible,
+            eligible=_among(request),
             seed=choice.seed,
+            threads=1,
         )
         return found.of(choice.arms[0])
 
@@ -200,6 +250,11 @@ class Decider:
         """Return the seed of the decision of an id: a retry draws the same."""
         digest = blake2b(id.encode(), digest_size=8, key=self._key).digest()
         return int.from_bytes(digest, "little") >> 1  # SQLite's whole numbers have 63 bits
+
+
+def _among(request: SelectRequest) -> Any:
+    """Return what a bandit may choose from: one of the arms that came with a request, any."""
+    return request.eligible if request.arms is None else None
 
 
 def _check_columns(bandit: FrozenBandit, eligible: Any) -> None:

@@ -28,9 +28,9 @@ _READ_EVENTS = tuple(msgspec.json.Decoder(list[kind]).decode for kind in _KINDS)
 _READ_OUTCOMES = msgspec.json.Decoder(list[Outcome]).decode
 _ENCODE = msgspec.json.Encoder().encode
 
-WRITTEN, FAILED, CHANGED = range(3)
+WRITTEN, FAILED, CHANGED, STEPPED = range(4)
 """What an answer says: what became of events, why they were not written, or (number 0) the
-number of the last event where arms may have changed."""
+number of the last event where arms may have changed, or what was seen of the clock."""
 
 
 def frame(number: int, kind: int, body: bytes) -> bytes:

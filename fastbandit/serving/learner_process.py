@@ -20,6 +20,7 @@ from fastbandit.learning.arm_file import check_arm_file
 from fastbandit.serving.metrics import Metrics
 from fastbandit.serving.schemas import Reason
 from fastbandit.settings.service import Config, all_settings
+from fastbandit.storage.data_folder import CHECKPOINTS
 from fastbandit.storage.snapshot_store import SnapshotStore
 
 _LOGGER = logging.getLogger("fastbandit.serving")
@@ -27,7 +28,9 @@ _LONGEST_PAUSE = 30.0
 MEND = "Mend it; the learner tries again."
 _REFUSALS = 3  # versions refused in a row that are a problem
 _RETAIN_SECONDS = 3600.0
-_LEAST_LAG, _LATE = 30.0, 3.0  # so many seconds, or times learn.seconds, are too late
+BEHIND = "learner behind"
+_LEAST_LAG, _LATE = 30.0, 3.0  # so many seconds, or times the last training, are too late
+_STILL_SECONDS = 45.0  # without a checkpoint, of which there is one a second or so
 
 
 class LearnerProcess:
@@ -37,7 +40,8 @@ class LearnerProcess:
         self._config, self._metrics = config, metrics
         self._command = None if command is None else list(command)
         self._process: asyncio.subprocess.Process | None = None
-        self._report = Path(config.server.data_dir) / "learner.json"
+        folder = Path(config.server.data_dir)
+        self._report, self._checkpoints = folder / "learner.json", folder / CHECKPOINTS
 
     @property
     def is_wanted(self) -> bool:
@@ -62,14 +66,20 @@ class LearnerProcess:
             text = f"{len(refusals)} versions were refused in a row, the last because: "
             fix = "See fastbandit snapshots; the version in service goes on until one passes."
             found.append(Reason("refused", text + refusals[-1], fix))
-        lag, limit = float(state.get("lag_seconds") or 0.0), self.lag_limit
-        if lag > limit:
-            took = state.get("seconds")
-            text = f"A version has been due for {lag:.0f} s, more than {limit:.0f} s"
-            text += "." if took is None else f"; the last training took {took:.0f} s."
-            fix = "Give the learner more cores, train for fewer steps, or raise learn.seconds."
-            found.append(Reason("learner behind", text, fix))
-        return found
+        return found + self._lateness(state)
+
+    def _lateness(self, state: dict[str, Any]) -> list[Reason]:
+        """Return that a version is late: training cannot keep up, or stands still."""
+        lag, limit = float(state.get("lag_seconds") or 0.0), self.lag_limit(state)
+        if lag <= limit:
+            return []
+        took, is_still = state.get("seconds"), self._stands_still()
+        text = f"A version has been due for {lag:.0f} s, more than {limit:.0f} s"
+        text += "; its training stands still" if is_still else ""
+        text += "." if took is None else f"; the last training took {took:.0f} s."
+        fix = "Give the learner more cores, train for fewer steps, or raise learn.seconds."
+        fix = "End its process; it is started again, and goes on." if is_still else fix
+        return [Reason(BEHIND, text, fix)]
 
     def state(self) -> dict[str, Any]:
         """Return what the learner reports of itself; a version that is due gets later meanwhile."""
@@ -82,10 +92,21 @@ class LearnerProcess:
             return {}
         return state
 
-    @property
-    def lag_limit(self) -> float:
-        """For how many seconds a version may be due before that is a problem."""
-        return max(_LEAST_LAG, _LATE * self._config.learn.seconds)
+    def lag_limit(self, state: dict[str, Any]) -> float:
+        """Return for how many seconds a version may be due before that is a problem.
+
+        A training that goes on may take as long as is usual; one that stands still, no longer.
+        """
+        took = 0.0 if self._stands_still() else float(state.get("seconds") or 0.0)
+        return max(_LEAST_LAG, _LATE * took)
+
+    def _stands_still(self) -> bool:
+        """Return whether a training that wrote checkpoints has written none for a while."""
+        try:
+            times = [one.stat().st_mtime for one in self._checkpoints.iterdir()]
+        except OSError:  # there are none, or they are being removed
+            return False
+        return bool(times) and abs(time.time() - max(times)) > _STILL_SECONDS
 
     async def keep_running(self) -> None:
         """Start it, and start it again when it ends, ever more slowly."""
@@ -106,6 +127,13 @@ class LearnerProcess:
             _LOGGER.error("the learner ended", extra={"status": name})
             pause = 0.5 if time.monotonic() - began > 60 else min(2 * pause, _LONGEST_PAUSE)
             await asyncio.sleep(pause)
+
+    def restart(self, config: Config) -> None:
+        """End it, so that it is started again with other settings."""
+        self._config = config
+        if self._process is not None and self._process.returncode is None:
+            with suppress(ProcessLookupError):
+                self._process.terminate()
 
     async def stop(self) -> None:
         if self._process is not None and self._process.returncode is None:
@@ -156,8 +184,12 @@ async def keep_retaining(config: Config) -> None:
         if process.returncode:
             reason = error.decode(errors="replace").strip()[-500:]
             _LOGGER.error("days could not leave the log", extra={"reason": reason})
-        elif (left := json.decode(said))["days"]:
-            _LOGGER.info("days left the log", extra={"days": left["days"], **left["counts"]})
+        else:
+            left = json.decode(said)
+            if left["days"]:
+                _LOGGER.info("days left the log", extra={"days": left["days"], **left["counts"]})
+            if any(any(counts.values()) for counts in left["dropped"].values()):
+                _LOGGER.info("values left the log", extra={"dropped": left["dropped"]})
         await asyncio.sleep(_RETAIN_SECONDS)
 
 
@@ -171,4 +203,6 @@ def environment_of(config: Config) -> dict[str, str]:
 
 
 def _written(value: Any) -> str:
+    if isinstance(value, tuple) and value and isinstance(value[0], tuple):
+        value = dict(value)  # numbers by name, as a table is read
     return value if isinstance(value, str) else json.encode(value).decode()

@@ -11,10 +11,20 @@ import socket
 from collections.abc import Callable, Sequence
 from typing import cast
 
+import msgspec
+
 from fastbandit.errors import LogError
-from fastbandit.serving.frames import FAILED, WRITTEN, Frames, frame_of_events, outcomes_in
+from fastbandit.serving.frames import (
+    FAILED,
+    STEPPED,
+    WRITTEN,
+    Frames,
+    frame_of_events,
+    outcomes_in,
+)
 from fastbandit.serving.writer import Written
 from fastbandit.storage.events import Event
+from fastbandit.storage.log_clock import ClockSteps
 
 _ENDED = (
     "A worker needs the process that writes the log of its service: it ended, and is started "
@@ -36,6 +46,7 @@ class LogClient(asyncio.Protocol):
         self._frames, self._out = Frames(), list[bytes]()
         self._waiting: dict[int, tuple[int, Written]] = {}
         self._number = self.waiting = 0
+        self.seen = ClockSteps()  # of the clock of the machine, by the writer
         self.is_joined = False
         self.problem: LogError | None = LogError(_ENDED)
 
@@ -90,7 +101,9 @@ class LogClient(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         for number, kind, body in self._frames.feed(data):
-            if number == 0:
+            if kind == STEPPED:
+                self.seen = msgspec.json.decode(body, type=ClockSteps)
+            elif number == 0:
                 self._hear(int(body))
             else:
                 self._answer(number, kind, body)

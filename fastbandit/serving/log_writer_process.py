@@ -6,25 +6,33 @@ come while one group was synced is the next: one append, one sync, an answer to 
 
 from __future__ import annotations
 
+import json
 import selectors
 import signal
 import socket
 import sys
 import time
+from collections import deque
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
+
+import msgspec
 
 from fastbandit.errors import FastbanditError
 from fastbandit.serving.frames import (
     CHANGED,
     FAILED,
+    STEPPED,
     Frames,
     events_in,
     frame,
     frame_of_outcomes,
 )
+from fastbandit.serving.writer import FEW
+from fastbandit.storage.column_marks import SecretNames
 from fastbandit.storage.events import ArmsChanged, Event
+from fastbandit.storage.log_clock import ClockSteps, LogClock
 from fastbandit.storage.sqlite_log import SqliteLog
 
 _MOST_BYTES = 2**18  # read from a worker at a time
@@ -54,16 +62,16 @@ class LogWriterProcess:
     """Appends what workers send to a log, until the service at the other end of `parent` ends."""
 
     def __init__(self, log: SqliteLog, parent: socket.socket) -> None:
-        self._log, self._parent = log, parent
+        self._log, self._parent, self._steps = log, parent, 0
         self._ready = selectors.DefaultSelector()
         self._ready.register(parent, selectors.EVENT_READ)
 
     def run(self) -> None:
         """Write groups of events; a socket that comes from the parent is of one more worker."""
-        size = 0
+        size, large = 0, deque[_Sent]()
         while True:
-            found = self._ready.select()
-            if size >= _BUSY:
+            found = self._ready.select(0 if large else None)
+            if size >= _BUSY and not large:
                 time.sleep(_GATHERING_SECONDS)
                 found = self._ready.select(0)
             group: list[_Sent] = []
@@ -72,7 +80,11 @@ class LogWriterProcess:
                     group += self._received(key.data)
                 elif not self._take_worker():
                     return
-            size = self._append(group) if group else 0
+            small = [one for one in group if len(one.events) <= FEW]
+            large += (one for one in group if len(one.events) > FEW)
+            size = self._append(small) if small else 0
+            if large:  # one at a time: small ones may have come meanwhile
+                self._append([large.popleft()])
 
     def close(self) -> None:
         """Let go of the sockets and of the log."""
@@ -92,6 +104,8 @@ class LogWriterProcess:
             worker.socket.settimeout(_STUCK_SECONDS)
             self._ready.register(worker.socket, selectors.EVENT_READ, worker)
             self._send(worker, frame(0, CHANGED, b"%d" % self._log.last))
+            if self._steps:
+                self._send(worker, self._stepped())
         return bool(said)
 
     def _received(self, worker: _Worker) -> list[_Sent]:
@@ -125,9 +139,21 @@ class LogWriterProcess:
                 changed = frame(0, CHANGED, b"%d" % self._log.last)
                 for worker in self._workers():
                     answers.setdefault(worker, []).insert(0, changed)
+        if (steps := self._seen().steps) != self._steps:
+            self._steps = steps
+            for worker in self._workers():
+                answers.setdefault(worker, []).append(self._stepped())
         for worker, frames in answers.items():
             self._send(worker, b"".join(frames))
         return len(events)
+
+    def _seen(self) -> ClockSteps:
+        clock = getattr(self._log, "clock", None)
+        return clock.seen if isinstance(clock, LogClock) else ClockSteps()
+
+    def _stepped(self) -> bytes:
+        """Return a frame that says what was seen of the clock of this machine."""
+        return frame(0, STEPPED, msgspec.json.encode(self._seen()))
 
     def _workers(self) -> list[_Worker]:
         return [key.data for key in self._ready.get_map().values() if key.data is not None]
@@ -146,12 +172,15 @@ class LogWriterProcess:
 
 
 def main() -> None:
-    """Write a log: the parent's socket is inherited under a number, and the path comes second."""
+    """Write a log.
+
+    The parent's socket is inherited under a number; the path comes second, secret columns third.
+    """
     for ending in (signal.SIGINT, signal.SIGTERM):  # it ends when the service does, not before
         signal.signal(ending, signal.SIG_IGN)
     parent = socket.socket(fileno=int(sys.argv[1]))
     try:
-        log = SqliteLog(Path(sys.argv[2]))
+        log = SqliteLog(Path(sys.argv[2]), secret=SecretNames.read(map(json.loads, sys.argv[3:])))
     except FastbanditError as error:
         parent.sendall(b"-" + " ".join(str(error).split()).encode())
         sys.exit(2)

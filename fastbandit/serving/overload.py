@@ -9,14 +9,12 @@ connections are not read for a moment, so that rejections never take most of the
 
 from __future__ import annotations
 
-from asyncio import AbstractEventLoop
-from collections import deque
 from typing import Any
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
-from uvicorn.server import ServerState
 
 from fastbandit.serving.arrivals import Book
+from fastbandit.serving.capacity import Capacity
 from fastbandit.serving.problems import Rejection
 from fastbandit.serving.rejections import (
     MOST_HEADERS,
@@ -27,57 +25,11 @@ from fastbandit.serving.rejections import (
     too_slow,
 )
 
-_SELECT, _REWARD = b"/v1/select", b"/v1/reward"
+_SELECT = b"/v1/select"
 _LINE = b"POST /v1/select HTTP/1.1\r\n"
 _KEEP_ALIVE = b"\r\nconnection: keep-alive"
-_ROWS = 8
-_NEARLY = 32  # rows: a request of so many contexts would find no room
-_TICK_SECONDS = 0.005
-_FREE = 5  # rejections in a tick that hold up no connection
 _LINGER_SECONDS = 1.0  # for who reads an answer before all was sent
 _MOST_DISCARDED = 2**22
-
-
-class Capacity:
-    """How many requests may be under way, and the connections that wait to be read again.
-
-    Requests with many contexts may hold `most_rows` of them together.
-    """
-
-    def __init__(self, most: int) -> None:
-        self.most, self.most_rows = most, _ROWS * most
-        self._nearly_all = max(self.most_rows - _NEARLY, self.most_rows // 2 + 1)
-        self.rows = 0
-        self._held: deque[OverloadProtocol] = deque()
-        self._is_ticking, self._left, self._answered = False, 0, 0
-
-    def is_full(self, under_way: int) -> bool:
-        """Return whether a select that comes now would be rejected, or nearly any."""
-        return under_way >= self.most or self.rows >= self._nearly_all
-
-    def hold(self, one: OverloadProtocol) -> None:
-        """Count a rejection; where there were too many, do not read that connection for a while."""
-        if not self._is_ticking:
-            self._is_ticking, self._left = True, _FREE
-            self._answered = one.server_state.total_requests
-            one.loop.call_later(_TICK_SECONDS, self._tick, one.loop, one.server_state)
-        self._left -= 1
-        if self._left < 0:
-            one.flow.pause_reading()
-            self._held.append(one)
-
-    def _tick(self, loop: AbstractEventLoop, state: ServerState) -> None:
-        """Read connections again: one for two answers since the last tick, or as room allows."""
-        answered, self._answered = self._answered, state.total_requests
-        free = min(self.most - len(state.tasks), (self.most_rows - self.rows) // _ROWS)
-        count, self._left = max(_FREE, (self._answered - answered) // 2, free), _FREE
-        for _ in range(min(count, len(self._held))):
-            one = self._held.popleft()
-            if not one.transport.is_closing():
-                one.flow.resume_reading()
-        self._is_ticking = bool(self._held)
-        if self._is_ticking:
-            loop.call_later(_TICK_SECONDS, self._tick, loop, state)
 
 
 class OverloadProtocol(HttpToolsProtocol):
@@ -234,6 +186,8 @@ class OverloadProtocol(HttpToolsProtocol):
         """Start the task of the request that was held."""
         app, self._held = self._held, None
         super()._start_asgi_task(self.cycle, app)
+        if self._path == _SELECT:
+            self._app.capacity.begin(self.loop)
 
     def on_response_complete(self) -> None:
         """Wait for the next request, and hold nothing of this one."""
@@ -267,9 +221,15 @@ class OverloadProtocol(HttpToolsProtocol):
         return self.cycle is None or self.cycle.response_complete
 
     def _has_no_room(self) -> bool:
-        most = self._app.capacity.most
-        limit = {_SELECT: most, _REWARD: 2 * most}.get(self._path)
-        return limit is not None and len(self.tasks) >= limit
+        capacity: Capacity = self._app.capacity
+        if self._name in (b"select", b"rank"):
+            return capacity.is_full(len(self.tasks))
+        return self._name == b"reward" and len(self.tasks) >= 2 * capacity.most
+
+    @property
+    def _name(self) -> bytes:
+        """The last part of the path, which says what is asked for."""
+        return self._path.rpartition(b"/")[2]
 
     @property
     def _path(self) -> bytes:
@@ -309,10 +269,10 @@ class OverloadProtocol(HttpToolsProtocol):
             self.transport.abort()
 
     def _write(self, rejection: Rejection, *, is_last: bool, path: bytes = b"other") -> None:
-        app = self._app
-        app.count(path.decode("latin-1"), rejection.status)
+        app, asked = self._app, path.decode("latin-1")
+        app.count(asked, rejection.status)
         app.service.metrics.rejected += rejection is OVERLOADED
-        self.transport.write(on_wire(rejection, is_last=is_last))
+        self.transport.write(on_wire(app.shaped(rejection, asked), is_last=is_last))
 
     def end_late(self) -> None:
         """End headers or a body that take too long; where nothing came, without a word."""

@@ -44,6 +44,7 @@ class Rejection(Exception):  # noqa: N818 - what is said to whom asked, not a fa
     ) -> None:
         super().__init__(detail)
         self.status, self.headers = status, headers
+        self.kind, self.written = b"application/problem+json", b""  # in another shape, if any
         self.problem = Problem(
             type=f"{PREFIX}{name.replace(' ', '-')}",
             title=name,
@@ -57,6 +58,8 @@ class Rejection(Exception):  # noqa: N818 - what is said to whom asked, not a fa
     @property
     def body(self) -> bytes:
         """The answer: at most so many bytes, whatever came."""
+        if self.written:
+            return self.written
         problem = self.problem
         written = msgspec.json.encode(problem)
         if len(written) <= MOST_BYTES:

@@ -81,7 +81,7 @@ def _overloaded(is_last: bool) -> bytes:
 def _written(rejection: Rejection, is_last: bool) -> bytes:
     body = rejection.body
     own = [one for one in rejection.headers if is_last or one != _CLOSE]
-    headers = [*own, (b"content-type", b"application/problem+json")]
+    headers = [*own, (b"content-type", rejection.kind)]
     headers += [(b"x-content-type-options", b"nosniff"), (b"cache-control", b"no-store")]
     headers += [_CLOSE] if is_last and _CLOSE not in own else []
     headers += [(b"content-length", str(len(body)).encode())]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fastbandit.serving.problems import Rejection
 from fastbandit.serving.shadow import named_arm
+from fastbandit.storage.deferral import revealed
 from fastbandit.storage.events import DecisionMade
 
 
@@ -12,6 +13,7 @@ def check_same_request(stored: DecisionMade, made: DecisionMade, *, is_named: bo
 
     Where callers name the arm of the baseline (`is_named`), that needs to be the same as well.
     """
+    stored, made = revealed(stored), revealed(made)
     if not _ask_the_same(stored, made) or (is_named and named_arm(stored) != named_arm(made)):
         raise Rejection(
             409,

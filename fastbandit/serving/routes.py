@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import Any
 from urllib.parse import parse_qs
@@ -14,29 +13,29 @@ from msgspec import UNSET, UnsetType
 from fastbandit.errors import FastbanditError, LogError, ValueOfColumnError
 from fastbandit.serving import problems, schemas
 from fastbandit.serving.arm_columns import add_columns, check_columns, with_titles
+from fastbandit.serving.capacity import Capacity
 from fastbandit.serving.console import STATIC
+from fastbandit.serving.console.learned_names import learned_names
 from fastbandit.serving.decider import Serving, not_ready
 from fastbandit.serving.explaining import Known, explain_arm, explain_decision, unknown_decision
+from fastbandit.serving.handlers import Answer, Handler, Table, always, read_body
 from fastbandit.serving.json_names import check_names
-from fastbandit.serving.keys import Scope
+from fastbandit.serving.learner_process import BEHIND
 from fastbandit.serving.metrics import render
 from fastbandit.serving.openapi import openapi
-from fastbandit.serving.overload import Capacity
+from fastbandit.serving.personalizer.routes import PersonalizerRoutes
 from fastbandit.serving.problems import Rejection, wrong_field
 from fastbandit.serving.promotion import promote_command
 from fastbandit.serving.quotas import Quotas
 from fastbandit.serving.rejections import overloaded
 from fastbandit.serving.request_limits import check_size, is_large, rows_of
 from fastbandit.serving.schema_guard import arm_schema_of
-from fastbandit.serving.service import ArmsOutcome, Service
+from fastbandit.serving.service import Service
+from fastbandit.storage.arm_changes import ArmsOutcome
+from fastbandit.storage.deferral import revealed
 from fastbandit.storage.events import Arm, ArmsChanged, DecisionMade, Outcome, RewardCame
 
-Answer = tuple[int, bytes]
-Handler = Callable[[bytes, str], Awaitable[Answer]]
-"""What answers a body, or the query of a GET, for who has the key of an id."""
-Route = tuple[Scope | None, Handler]
-"""The scope that a key needs, and what answers."""
-_LARGE_BYTES, _MANY_REWARDS = 2**16, 100  # more are read, and put together, in a thread
+_MANY_REWARDS = 100  # more are read, and put together, in a thread
 _ENCODE = msgspec.json.Encoder().encode
 _STATUS = {"counted": 200, "duplicate": 200, "late": 202, "conflicting": 409}  # else 404
 
@@ -46,26 +45,28 @@ class Routes:
 
     def __init__(self, service: Service, capacity: Capacity, quotas: Quotas) -> None:
         self.service, self.capacity, self.quotas = service, capacity, quotas
+        self._do = service.large.do
         self._is_binary = service.config.reward.kind == "binary"
+        self._weighs = bool(service.config.reward.weights)
         self._read_select = msgspec.json.Decoder(schemas.SelectRequest).decode
         self._read_reward = msgspec.json.Decoder(schemas.RewardRequest).decode
         self._read_put = msgspec.json.Decoder(schemas.UpsertArmsRequest).decode
         self._read_delete = msgspec.json.Decoder(schemas.DiscardArmsRequest).decode
         check_names(b'{"a": 1, "b": 2}')  # compiled before anyone waits for it
 
-    def table(self) -> dict[str, dict[str, Route]]:
+    def table(self) -> Table:
         """Return every route: path, method, the scope it needs, and what answers."""
-        found: dict[str, dict[str, Route]] = {
-            "/v1/select": {"POST": ("select", self.select)},
+        found: Table = {
+            "/v1/select": {"POST": ("select", self._without_secrets(self.select))},
             "/v1/reward": {"POST": ("reward", self.reward)},
             "/v1/arms": {
-                "PUT": ("admin", self.upsert_arms),
+                "PUT": ("admin", self._without_secrets(self.upsert_arms)),
                 "DELETE": ("admin", self.discard_arms),
             },
             "/v1/decisions/{id}/explanation": {"GET": ("admin", self.explanation)},
             "/v1/arms/{id}/explanation": {"GET": ("admin", self.arm_explanation)},
             "/v1/status": {"GET": ("admin", self.status)},
-            "/live": {"GET": (None, _always(200, b'{"status":"live"}'))},
+            "/live": {"GET": (None, always(200, b'{"status":"live"}'))},
             "/ready": {"GET": (None, self.ready)},
             "/metrics": {"GET": ("admin", self.metrics)},
             "/openapi.json": {"GET": (None, self.openapi)},
@@ -73,30 +74,41 @@ class Routes:
         if self.service.config.server.console:
             found["/v1/console"] = {"GET": ("admin", self.console)}
             found |= {
-                path: {"GET": (None, _always(200, page))} for path, (page, _) in STATIC.items()
+                path: {"GET": (None, always(200, page))} for path, (page, _) in STATIC.items()
             }
-            found["/"] = {"GET": (None, _always(307, b""))}  # to the console
+            found["/"] = {"GET": (None, always(307, b""))}  # to the console
+        if self.service.config.personalizer.enabled:
+            own = PersonalizerRoutes(self.service, self.capacity, self.quotas).table()
+            for path, methods in own.items():
+                hidden = {m: (scope, self._without_secrets(h)) for m, (scope, h) in methods.items()}
+                found[path] = hidden
         return found
+
+    def _without_secrets(self, handler: Handler) -> Handler:
+        """Return what answers as the handler does, and repeats no secret value."""
+
+        async def answer(body: bytes, key: str) -> Answer:
+            with self.service.decider.secrets.hidden():
+                return await handler(body, key)
+
+        return answer
 
     # -- select and reward
 
     async def select(self, body: bytes, key: str) -> Answer:
-        request = await _read(self._read_select, body)
+        request = await read_body(self._read_select, body, self._do)
         interactions = check_size(request, self.service.config.limits, len(body))
         rows, capacity = rows_of(request), self.capacity
-        if capacity.rows and capacity.rows + rows > capacity.most_rows:
+        if capacity.has_no_room(rows):
             raise self._too_many()
         serving = self._serving()
         if request.columns:
             check_columns(serving.bandit, request.columns)
         self.quotas.take(key, "interactions", interactions)
-        capacity.rows += rows
-        try:
+        with capacity.taken(rows):
             made = await self.service.select(request)
-        finally:
-            capacity.rows -= rows
         answer = partial(self._selected, request, made, serving)
-        return 200, await asyncio.to_thread(answer) if is_large(request) else answer()
+        return 200, await self._do(answer) if is_large(request) else answer()
 
     def _selected(
         self, request: schemas.SelectRequest, made: list[DecisionMade], serving: Serving
@@ -109,19 +121,20 @@ class Routes:
         return _ENCODE(answers[0] if request.contexts is UNSET else schemas.SelectAnswers(answers))
 
     async def reward(self, body: bytes, key: str) -> Answer:
-        request = await _read(self._read_reward, body)
+        request = await read_body(self._read_reward, body, self._do)
         if self.service.writer.waiting >= 2 * self.capacity.most_rows:
             raise self._too_many()
-        given = _rewards_of(request)
+        given = _rewards_of(request, weighs=self._weighs)
         self.quotas.take(key, "interactions", len(given))
-        is_list, is_many = request.rewards is not UNSET, len(given) > _MANY_REWARDS
+        is_list = request.rewards is not UNSET or request.outcomes is not UNSET
+        is_many = len(given) > _MANY_REWARDS
         read = partial(self._came, given, is_list=is_list)
-        outcomes = await self.service.reward(await asyncio.to_thread(read) if is_many else read())
+        outcomes = await self.service.reward(await self._do(read) if is_many else read())
         if not is_list:
             status = outcomes[0].status
             return _STATUS.get(status, 404), _ENCODE(_taken(given[0], outcomes[0]))
         answer = partial(_all_taken, given, outcomes)
-        return 200, await asyncio.to_thread(answer) if is_many else answer()
+        return 200, await self._do(answer) if is_many else answer()
 
     def _came(self, given: list[schemas.Reward], *, is_list: bool) -> list[RewardCame]:
         """Return rewards as events, or reject one that this service does not take."""
@@ -142,7 +155,7 @@ class Routes:
     # -- arms
 
     async def upsert_arms(self, body: bytes, key: str) -> Answer:
-        request = await _read(self._read_put, body)
+        request = await read_body(self._read_put, body, self._do)
         ids = [arm.id for arm in request.arms]
         if len(set(ids)) != len(ids):
             twice = next(id for n, id in enumerate(ids) if id in ids[:n])
@@ -160,7 +173,7 @@ class Routes:
         return 200, _ENCODE(answer)
 
     async def discard_arms(self, body: bytes, key: str) -> Answer:
-        request = await _read(self._read_delete, body)
+        request = await read_body(self._read_delete, body, self._do)
         ids = list(dict.fromkeys(request.ids))
         changed = await self._change(ArmsChanged(discarded=ids), "ids", ids[:3])
         removed = len(ids) - len(changed.unknown)
@@ -189,7 +202,7 @@ class Routes:
         asked = parse_qs(query.decode("latin-1"))
         id, arm = asked["id"][0], asked.get("arm", [None])[0]
         made = await asyncio.to_thread(self.service.decision, id)
-        if made is None:
+        if made is None or revealed(made) is not made:  # one that is deferred is none yet
             raise unknown_decision(id)
         explain = partial(explain_decision, self._serving(), made, arm=arm, known=self._known())
         return 200, _ENCODE(await asyncio.to_thread(explain))
@@ -214,7 +227,7 @@ class Routes:
     async def openapi(self, query: bytes, key: str) -> Answer:
         decider = self.service.decider
         arms = None if decider.serving is None else arm_schema_of(decider.serving.bandit)
-        return 200, _ENCODE(openapi(decider.schema, arms))
+        return 200, _ENCODE(openapi(decider.schema, decider.secrets.arms(arms)))
 
     async def status(self, query: bytes, key: str) -> Answer:
         return 200, _ENCODE(self.service.status(await self.service.totals()))
@@ -241,6 +254,7 @@ class Routes:
             "problems": float(len(status.problems)),
             "refused_in_a_row": float(status.refused_in_a_row),
             "learner_lag_seconds": float(status.learner.get("lag_seconds") or 0.0),
+            "learner_behind": float(any(one.name == BEHIND for one in status.problems)),
         }
         delta = self.service.follower.delta
         if delta is not None:
@@ -279,36 +293,14 @@ class Routes:
             command = promote_command(self.service.config, status.decides)
             shadow = {"baseline": status.baseline, "decides": status.decides, "command": command}
             serving["shadow"] = shadow
-        found = await self.service.figures.ask(minutes, msgspec.to_builtins(serving))
         decides, title = self.service.decider.serving, self.service.config.arms.title
+        secrets = self.service.decider.secrets
+        if decides is not None and (names := learned_names(decides.bandit, secrets)):
+            serving["names"] = names
+        found = await self.service.figures.ask(minutes, msgspec.to_builtins(serving))
         if decides is not None:
             found = await asyncio.to_thread(with_titles, found, decides.bandit, title)
         return 200, found
-
-
-def _always(status: int, body: bytes) -> Handler:
-    """Return what answers with the same each time."""
-
-    async def answer(query: bytes, key: str) -> Answer:
-        return status, body
-
-    return answer
-
-
-async def _read(decode: Callable[[bytes], Any], body: bytes) -> Any:
-    """Read a body, a large one in a thread: without Python's lock for part of the time."""
-    if len(body) > _LARGE_BYTES:
-        return await asyncio.to_thread(_decoded, decode, body)
-    return _decoded(decode, body)
-
-
-def _decoded(decode: Callable[[bytes], Any], body: bytes) -> Any:
-    try:
-        request = decode(body)
-        check_names(body)
-        return request
-    except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError) as error:
-        raise problems.rejection_of_body(error, body) from error
 
 
 def _taken(one: schemas.Reward, became: Outcome) -> schemas.RewardAnswer:
@@ -338,7 +330,9 @@ def _answer_of(
     )
 
 
-def _rewards_of(request: schemas.RewardRequest) -> list[schemas.Reward]:
+def _rewards_of(request: schemas.RewardRequest, *, weighs: bool) -> list[schemas.Reward]:
+    if not isinstance(request.outcomes, UnsetType):
+        return _outcomes_of(request, request.outcomes, weighs=weighs)
     if not isinstance(request.rewards, UnsetType):
         if request.decision is UNSET and request.value is UNSET:
             return request.rewards
@@ -349,3 +343,20 @@ def _rewards_of(request: schemas.RewardRequest) -> list[schemas.Reward]:
         fix='Send {"decision": …, "value": …}, or {"rewards": [{…}, …]}.',
         field="rewards",
     )
+
+
+def _outcomes_of(
+    request: schemas.RewardRequest, outcomes: dict[str, float], *, weighs: bool
+) -> list[schemas.Reward]:
+    """Return each outcome as the reward of its part."""
+    others = (request.value, request.rewards, request.part or UNSET)
+    is_alone = all(isinstance(other, UnsetType) for other in others) and all(outcomes)
+    if not weighs or not is_alone or isinstance(request.decision, UnsetType):
+        raise wrong_field(
+            "Outcomes need a decision, names, no other reward, and a service that weighs them.",
+            fix='Send {"decision": …, "outcomes": {"quality": …}}, and set reward.weights.',
+            field="outcomes",
+            value=outcomes,
+        )
+    named = (request.decision, request.arm)
+    return [schemas.Reward(named[0], value, named[1], part) for part, value in outcomes.items()]

@@ -9,15 +9,19 @@ from __future__ import annotations
 from typing import Any
 
 from fastbandit.errors import SettingError
+from fastbandit.features.mapping_columns import LEARNED
 from fastbandit.features.schema import Schema
 from fastbandit.runtime.frozen import FrozenBandit
 from fastbandit.settings.service import Config
 from fastbandit.storage.snapshot_version import Snapshot
 
+_FREE = {"kind", "note", "secret", "drop_after_days"}  # they do not change what is learned
+
 
 def arm_schema_of(bandit: FrozenBandit) -> Schema | None:
     """Return what the features of a bandit's arms mean, where they have names."""
-    found: Schema | None = getattr(bandit.parts[2].arm.kind, "schema", None)
+    kind = bandit.parts[2].arm.kind
+    found: Schema | None = getattr(getattr(kind, "features", kind), "schema", None)
     return found
 
 
@@ -27,6 +31,7 @@ class SchemaGuard:
     def __init__(self, config: Config) -> None:
         self._context, self._arms = config.context.read_schema(), config.arms.read_schema()
         self._names, self._id = list(config.context.names), config.arms.id
+        self._secret_arms = self._arms.secret if self._arms is not None else frozenset[str]()
 
     def check(self, bandit: FrozenBandit, snapshot: Snapshot) -> None:
         """Raise where a version means something else than the config, and name the difference."""
@@ -39,6 +44,14 @@ class SchemaGuard:
             ours, theirs = self._arms.without(own), arm_schema_of(bandit)
             theirs = None if theirs is None else theirs.without(own)
             setting, found = "arms.schema", _difference(ours, theirs, is_fitted=False)
+        shown = self._secret_arms & {*(bandit.columns or ())}
+        if shown:
+            raise SettingError(
+                f"A secret column of the arms needs to be so from the first arms on: "
+                f"{min(shown)!r} is among the columns for predicates and titles of version "
+                f"{snapshot.version}. Leave it out of arms.columns and arms.title, and set "
+                f"server.data_dir to a new folder; or leave out secret."
+            )
         if found:
             raise SettingError(
                 f"A service needs the {setting} that its data folder began with: {found} (version "
@@ -62,11 +75,21 @@ def _difference(ours: Schema | None, theirs: Schema | None, *, is_fitted: bool =
         return names
     own, other = (one.as_dict()["columns"] for one in (ours, theirs))
     for name in ours.names:
-        for key in ("kind", *sorted({*own[name], *other[name]} - {"kind", "note"})):
+        if is_fitted and _has_grown(own[name], other[name]):
+            other[name] |= {key: own[name].get(key) for key in LEARNED}
+        for key in ("kind", *sorted({*own[name], *other[name]} - _FREE)):
             was, now = other[name].get(key), own[name].get(key)
             if was != now and (is_fitted or key == "kind"):
                 return f"the column {name!r} has {key} = {_short(now)}, and had {_short(was)}"
     return ""
+
+
+def _has_grown(ours: dict[str, Any], theirs: dict[str, Any]) -> bool:
+    """Return whether a version has learned more of a mapping than stands in the config."""
+    if not ours["kind"] == theirs["kind"] == "mapping":
+        return False
+    pairs = [(ours.get(key, []), theirs.get(key, [])) for key in LEARNED]
+    return all(learned[: len(first)] == first for first, learned in pairs)
 
 
 def _of_names(ours: list[str], theirs: list[str]) -> str:

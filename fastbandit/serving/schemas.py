@@ -18,6 +18,7 @@ MOST_K = 1_000
 MOST_OFFERED = 1_000
 MOST_FEATURES = 100_000
 MOST_COLUMNS = 1_000
+MOST_OUTCOMES = 100
 
 DecisionId = Annotated[
     str,
@@ -112,6 +113,10 @@ class SelectAnswers(Struct):
     decisions: list[SelectAnswer]
 
 
+PartName = Annotated[str, Meta(max_length=128, pattern=r"^[^\x00-\x1f\x7f]*\Z")]
+Outcomes = Annotated[dict[PartName, float], Meta(min_length=1, max_length=MOST_OUTCOMES)]
+
+
 class Reward(Struct, forbid_unknown_fields=True):
     """What came of a decision: of its first arm, unless another is named.
 
@@ -121,16 +126,20 @@ class Reward(Struct, forbid_unknown_fields=True):
     decision: DecisionId
     value: float
     arm: AnyArm | None = None
-    part: Annotated[str, Meta(max_length=128, pattern=r"^[^\x00-\x1f\x7f]*\Z")] = ""
+    part: PartName = ""
 
 
 class RewardRequest(Struct, forbid_unknown_fields=True):
-    """One reward, or many."""
+    """One reward, or many; or `outcomes` of a decision by name, each a reward of that part.
+
+    Where the service weighs outcomes, those that are known may come now and others later.
+    """
 
     decision: DecisionId | UnsetType = UNSET
     value: float | UnsetType = UNSET
     arm: AnyArm | None = None
-    part: Annotated[str, Meta(max_length=128, pattern=r"^[^\x00-\x1f\x7f]*\Z")] = ""
+    part: PartName = ""
+    outcomes: Outcomes | UnsetType = UNSET
     rewards: Annotated[list[Reward], Meta(min_length=1, max_length=MOST_REWARDS)] | UnsetType = (
         UNSET
     )

@@ -131,6 +131,8 @@ def _encoded(schema: Schema, raw: Any, field: str) -> Any:
     try:
         return schema.encode_one(raw)
     except ValueOfColumnError as error:
+        if schema.others is not None and error.column == schema.others.name:
+            raise rejection_of_error(error, field=field, value=None) from error
         at, value = f"{field}.{error.column}", raw.get(error.column)
         raise rejection_of_error(error, field=at, value=value) from error
 

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import socket
 import sys
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import nullcontext, suppress
+from typing import Any
 
 import uvicorn
 
 from fastbandit.errors import SettingError
 from fastbandit.serving.app import App
+from fastbandit.serving.handshakes import Handshakes, TlsListener
 from fastbandit.serving.keys import KeyRing, keys_path
 from fastbandit.serving.overload import OverloadProtocol
 from fastbandit.serving.service import Service
@@ -28,7 +31,8 @@ class Server(uvicorn.Server):
 
     def __init__(self, config: uvicorn.Config, service: Service) -> None:
         super().__init__(config)
-        self.service = service
+        self.service, self._limits = service, service.config.limits
+        self.handshakes = Handshakes(self._limits.connections)
 
     def run(self, sockets: list[socket.socket] | None = None) -> None:
         """Serve until a signal to stop; raise why not before anything is started."""
@@ -55,7 +59,11 @@ class Server(uvicorn.Server):
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await self.service.start()
-        await super().startup(sockets=sockets)
+        _spare_collections()
+        if self.config.ssl is None:
+            await super().startup(sockets=sockets)
+        else:
+            self._listen(sockets or [])
         self.on_started(self.url if self.servers else "")
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
@@ -64,23 +72,41 @@ class Server(uvicorn.Server):
         if not self.force_exit:
             await self.service.stop()
 
+    def _listen(self, sockets: list[socket.socket]) -> None:
+        """Accept connections over TLS: uvicorn would let any number of handshakes take a minute."""
+        backlog = self.config.backlog
+        self.servers: Any = [TlsListener(one, self.take, backlog=backlog) for one in sockets]
+        self.started = True
+
     async def take(self, connection: socket.socket) -> None:
-        """Serve a connection that another process accepted."""
-        config = self.config
+        """Serve a connection that was accepted, here or by another process."""
+        config, limits = self.config, self._limits
+        within = {"ssl_handshake_timeout": limits.header_seconds} if config.ssl else {}
 
         def protocol() -> asyncio.Protocol:
             return config.http_protocol_class(  # type: ignore[call-arg]
                 config=config, server_state=self.server_state, app_state=self.lifespan.state
             )
 
-        with suppress(OSError):  # as where the client left before the handshake of TLS
+        is_counted = self.handshakes.counted() if config.ssl else nullcontext()
+        with suppress(OSError), is_counted:  # as where the client left before the handshake
             loop = asyncio.get_running_loop()
-            await loop.connect_accepted_socket(protocol, connection, ssl=config.ssl)
+            await loop.connect_accepted_socket(protocol, connection, ssl=config.ssl, **within)
 
     @property
     def url(self) -> str:
         bound = self.servers[0].sockets[0]
         return url_of(str(self.config.host), bound, is_tls=bool(self.config.ssl_certfile))
+
+
+def _spare_collections() -> None:
+    """Let what a process loaded at its start be looked through no more by Python's collector.
+
+    It lives as long as the process. Each look through all of it held up everybody for tens of
+    milliseconds, and a few large requests were enough to cause one.
+    """
+    gc.collect()
+    gc.freeze()
 
 
 def make_server(config: Config, service: Service) -> Server:

@@ -5,16 +5,16 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from functools import partial
 from itertools import count
 from pathlib import Path
-from typing import Any
 
 from msgspec import structs
 
 from fastbandit import __version__
+from fastbandit.arms.offers import arm_count
 from fastbandit.arms.rows import Upserted
 from fastbandit.errors import LogError, SettingError
 from fastbandit.files.private import make_private
@@ -22,10 +22,12 @@ from fastbandit.learning.arm_file import first_arms
 from fastbandit.serving.access import Access
 from fastbandit.serving.console.process import FiguresProcess
 from fastbandit.serving.decider import Decider, not_ready
+from fastbandit.serving.large_work import LargeWork
 from fastbandit.serving.learner_process import MEND, LearnerProcess, keep_retaining
 from fastbandit.serving.log_client import LogClient
 from fastbandit.serving.log_watch import LogWatch
 from fastbandit.serving.metrics import Metrics
+from fastbandit.serving.personalizer.configuration import configured
 from fastbandit.serving.request_limits import is_large
 from fastbandit.serving.retries import check_same_request
 from fastbandit.serving.schema_guard import arm_schema_of
@@ -35,7 +37,8 @@ from fastbandit.serving.snapshot_follower import SnapshotFollower
 from fastbandit.serving.worker_link import WorkerLink
 from fastbandit.serving.writer import Writer
 from fastbandit.settings.service import Config
-from fastbandit.storage.arm_changes import apply_change, by_name
+from fastbandit.storage.arm_changes import ArmsOutcome, apply_change, by_name
+from fastbandit.storage.column_marks import SecretNames
 from fastbandit.storage.events import (
     ArmsChanged,
     DecisionMade,
@@ -57,16 +60,6 @@ _PATIENT_SECONDS = 60.0  # for one decision out of the spool that is too large f
 _REWARDS = 1_000  # written at a time, so that others need not wait for many
 
 
-@dataclass(frozen=True)
-class ArmsOutcome:
-    """What became of a change: counts, ids that were not there, all arms, and its number."""
-
-    counts: Upserted
-    unknown: list[Any]
-    arms: int
-    catalogue: int
-
-
 class Service:
     """Decides, remembers and learns; `start` and `stop` belong to one event loop.
 
@@ -81,20 +74,22 @@ class Service:
         learner: Sequence[str] | None = None,
         link: WorkerLink | None = None,
     ) -> None:
-        self.config, self.metrics, self.link = config, Metrics(), link
+        self.config = config = configured(config)
+        self.metrics, self.link = Metrics(), link
         self._is_shared = bool(config.log.url)  # others append to the same log
         self.folder = Path(config.server.data_dir)
-        self.decider = Decider(config)
+        self.decider, self.large = Decider(config), LargeWork()
         self.learner = LearnerProcess(config, learner, metrics=self.metrics)
         self.follower = SnapshotFollower(
             config, self.decider, self.metrics, is_unavailable=lambda: self._outage is not None
         )
         self.figures = FiguresProcess(self.folder, log_url=config.log.url)
         self._tasks: list[asyncio.Task[None]] = []
+        self.polled: list[Callable[[], None]] = []  # what others follow, beside snapshots
         self.access: Access | None = None  # set by the app in front
         self._last_event = self._last_own = time.monotonic()
         self.started = time.time()
-        self.spooled: SpooledLog | None = None  # the log, where it is shared
+        self.spooled: SpooledLog | None = None  # the log, if shared
         self.log_watch = LogWatch(self.folder, is_shared=self._is_shared)
 
     @property
@@ -104,13 +99,13 @@ class Service:
         return None if error is None else " ".join(str(error).split())
 
     def _open_log(self) -> EventLog:
-        config = self.config.log
-        log = open_log(config.url, self.folder, timeout_seconds=_LOG_SECONDS)
-        self.log_watch.clock = log.clock
+        config, folder, secret = self.config.log, self.folder, SecretNames.of(self.config)
+        log = open_log(config.url, folder, timeout_seconds=_LOG_SECONDS, secret=secret)
+        self.log_watch.clock = getattr(log, "steady", log.clock)
         if not self._is_shared:
             return log
-        patient = open_log(config.url, self.folder, timeout_seconds=_PATIENT_SECONDS)
-        spool, most = self.folder / "spool.db", config.spool_events
+        patient = open_log(config.url, folder, timeout_seconds=_PATIENT_SECONDS)
+        spool, most = folder / "spool.db", config.spool_events
         self.spooled = SpooledLog(log, spool, most=most, patient=patient)
         return self.spooled
 
@@ -121,10 +116,11 @@ class Service:
         make_private(self.folder)
         self.writer: Writer | LogClient
         if self.link is None:
-            self.writer = Writer(self._open_log, asyncio.get_running_loop())
+            is_whole = not self._is_shared  # that one has a spool
+            self.writer = Writer(self._open_log, asyncio.get_running_loop(), is_whole=is_whole)
         else:
             await self.link.start(self.metrics)
-            self.writer = self.link.log
+            self.writer = self.log_watch.clock = self.link.log
         last = self.follower.seen = await self.writer.start()
         self.reader = open_log(self.config.log.url, self.folder, is_reader=True)
         if self._is_shared and self._outage is None:
@@ -149,7 +145,7 @@ class Service:
             jobs.append(shadow.shared.keep_following())
         if self.learner.is_wanted:
             jobs.append(self.learner.keep_running())
-        if self.config.log.retain_days and self.link is None:
+        if (self.config.log.retain_days or self.decider.drops) and self.link is None:
             jobs.append(keep_retaining(self.config))
         self._tasks = [asyncio.create_task(job) for job in jobs]
         _LOGGER.info("started", extra={"events": last, "version": self.version})
@@ -162,6 +158,7 @@ class Service:
         await self.learner.stop()
         await self.figures.stop()
         await self.writer.stop()
+        self.large.stop()
         self.log_watch.mark(self.reader, is_last=True)
         if self.link is not None:
             self.link.close()
@@ -173,13 +170,15 @@ class Service:
 
     async def select(self, request: SelectRequest) -> list[DecisionMade]:
         """Decide, and remember the decisions before anyone hears of them."""
-        if is_large(request):
-            made = await asyncio.to_thread(self.decider.decide, request)
-        else:
-            made = self.decider.decide(request)
+        is_slow, decide = is_large(request), self.decider.decide
+        made = await self.large.do(partial(decide, request)) if is_slow else decide(request)
+        return await self.remember(made)
+
+    async def remember(self, made: list[DecisionMade]) -> list[DecisionMade]:
+        """Write decisions; return them, or those that stand in the log under their ids."""
         outcomes = await self.append(made)
         if any(outcome.status == "repeated" for outcome in outcomes):
-            made = await asyncio.to_thread(lambda: list(map(self._first_of, made, outcomes)))
+            made = await self.large.do(lambda: list(map(self._first_of, made, outcomes)))
         if any(outcome.status == "spooled" for outcome in outcomes):
             made = [structs.replace(one, degraded=True) for one in made]
         self.metrics.decisions += len(made)
@@ -194,8 +193,7 @@ class Service:
         outcomes: list[Outcome] = []
         for first in range(0, len(rewards), _REWARDS):
             outcomes += await self.append(rewards[first : first + _REWARDS])
-        for outcome in outcomes:
-            self.metrics.rewards[outcome.status] += 1
+        self.metrics.rewards.update(outcome.status for outcome in outcomes)
         return outcomes
 
     def decision(self, id: str) -> DecisionMade | None:
@@ -209,7 +207,7 @@ class Service:
             if serving is None:
                 return await self._add_first(change)
             bandit = serving.bandit
-            schema, wanted = arm_schema_of(bandit), bandit.columns or ()
+            schema, wanted = self.decider.secrets.arms(arm_schema_of(bandit)), bandit.columns or ()
             arms = by_name(change.upserted, schema, wanted=wanted) if change.upserted else []
             change = structs.replace(change, upserted=arms)
             counts = await asyncio.to_thread(apply_change, bandit, change, is_trial=True)
@@ -334,7 +332,7 @@ class Service:
             problems=self.problems(),
             version=self.version,
             catalogue=0 if serving is None else serving.catalogue,
-            arms=0 if serving is None else len(serving.bandit),
+            arms=0 if serving is None else arm_count(serving.bandit),
             arms_not_indexed=0 if serving is None else serving.bandit.waiting,
             events=self.last_event,
             uptime_seconds=round(time.time() - self.started, 3),
@@ -356,6 +354,8 @@ class Service:
             self.log_watch.mark(self.reader)
             if self.decider.shadow is not None:
                 self.decider.shadow.follow()
+            for follow in self.polled:
+                follow()
             try:
                 await self.follower.swap_if_new()
                 await self.follower.apply_if_new()
@@ -384,13 +384,12 @@ class Service:
 
         While the log cannot be written to, try again, so that its recovery is noticed.
         """
-        config = self.config
-        quiet = max(1.0, min(config.reward.wait_seconds, config.learn.seconds))
-        until = config.reward.wait_seconds + config.learn.seconds + 2 * quiet
         while True:
-            await asyncio.sleep(min(1.0, quiet))
-            now = time.monotonic()
-            is_due = now - self._last_event >= quiet and now - self._last_own <= until
+            await asyncio.sleep(1.0)
+            wait, pause = self.config.reward.wait_seconds, self.config.learn.seconds
+            quiet, now = max(1.0, min(wait, pause)), time.monotonic()
+            is_quiet, since = now - self._last_event >= quiet, now - self._last_own
+            is_due = is_quiet and since <= wait + pause + 2 * quiet
             if is_due or self.writer.problem is not None:
                 self._last_event = now
                 with suppress(LogError):

@@ -48,8 +48,9 @@ class Shadow:
     """
 
     def __init__(self, config: Config, seed_of: Callable[[str], int]) -> None:
-        self.baseline = config.shadow.baseline
-        self.decides: Who = "baseline"
+        self.baseline = config.shadow.baseline or "request"
+        self._at_first: Who = "baseline" if config.shadow.baseline else "bandit"
+        self.decides = self._at_first
         self._folder, self._seed_of = Path(config.server.data_dir), seed_of
         self.shared: PromotionFollower | None = None
         if config.log.url:
@@ -81,7 +82,7 @@ class Shadow:
         except DataError as error:
             self._problem = " ".join(str(error).split())
             return
-        self.decides = "baseline" if found is None else found.decides
+        self.decides = self._at_first if found is None else found.decides
         _LOGGER.info("who decides", extra={"decides": self.decides})
 
     # -- requests

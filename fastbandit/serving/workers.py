@@ -25,9 +25,11 @@ from fastbandit.errors import FastbanditError, LogError, SettingError
 from fastbandit.serving.counts import add_counts, counts_of, joined_windows
 from fastbandit.serving.learner_process import LearnerProcess, environment_of, keep_retaining
 from fastbandit.serving.metrics import Metrics, Window
+from fastbandit.serving.personalizer.configuration import configured
 from fastbandit.serving.sockets import bound_to, url_of
 from fastbandit.serving.worker_link import LONGEST_LINE, OF_CLIENT, TO_WRITER, Answer, Report
 from fastbandit.settings.service import Config
+from fastbandit.storage.column_marks import SecretNames
 from fastbandit.storage.data_folder import LOG_FILE
 
 _LOGGER = logging.getLogger("fastbandit.serving")
@@ -75,7 +77,8 @@ class Workers:
     on_started: Callable[[str], None] = staticmethod(lambda url: None)
 
     def __init__(self, config: Config, *, learner: Sequence[str] | None = None) -> None:
-        self._config, self._metrics = config, Metrics()  # of workers that ended, and its own
+        self._config = config = configured(config)
+        self._metrics = Metrics()  # of workers that ended, and its own
         self._learner = LearnerProcess(config, learner, metrics=self._metrics)
         self._windows: deque[Window] = deque(maxlen=self._metrics.windows.maxlen)
         self._workers: list[_Worker | None] = [None] * config.server.workers
@@ -104,7 +107,8 @@ class Workers:
         for one in (signal.SIGINT, signal.SIGTERM):
             loop.add_signal_handler(one, self._end, one)
         jobs = [self._keep_writer(), *map(self._keep_worker, range(len(self._workers)))]
-        if self._config.log.retain_days:
+        schema = self._config.context.read_schema()
+        if self._config.log.retain_days or (schema is not None and schema.drops):
             jobs.append(keep_retaining(self._config))
         tasks = [loop.create_task(job) for job in jobs]
         if self._learner.is_wanted:
@@ -147,12 +151,12 @@ class Workers:
         _LOGGER.info("stopped")
 
     async def _run(
-        self, module: str, sockets: Sequence[socket.socket], argument: str
+        self, module: str, sockets: Sequence[socket.socket], *arguments: str
     ) -> asyncio.subprocess.Process:
         """Start a module as a process with sockets of its own, which are closed here."""
         numbers = [one.fileno() for one in sockets]
         process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", f"fastbandit.serving.{module}", *map(str, numbers), argument),
+            *(sys.executable, "-m", f"fastbandit.serving.{module}", *map(str, numbers), *arguments),
             stdin=asyncio.subprocess.DEVNULL,
             env=environment_of(self._config),
             pass_fds=numbers,
@@ -178,11 +182,12 @@ class Workers:
     async def _keep_writer(self) -> None:
         """Run the writer, and start it again when it ends."""
         loop, path = asyncio.get_running_loop(), Path(self._config.server.data_dir) / LOG_FILE
+        secret = [msgspec.json.encode(row).decode() for row in SecretNames.of(self._config).rows]
         for pause in self._starts():
             await asyncio.sleep(pause)
             own, its = socket.socketpair()
             own.setblocking(False)
-            process = await self._run("log_writer_process", [its], str(path))
+            process = await self._run("log_writer_process", [its], str(path), *secret)
             with own:
                 said = await loop.sock_recv(own, 2**16)
                 if said == b"+":

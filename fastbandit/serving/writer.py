@@ -13,8 +13,10 @@ from fastbandit.errors import FastbanditError, LogError, LogUnavailableError
 from fastbandit.storage.events import DecisionMade, Event, EventLog, Outcome
 
 Written: TypeAlias = "asyncio.Future[list[Outcome]]"
+FEW = 64
+"""A request of so many events waits for no larger one but the part that is being written."""
 _MOST_AT_ONCE = 1024
-_MOST_OF_ONE = 256  # events of one request in a group: others do not wait for the rest
+_MOST_OF_ONE = 256  # events of one large request in a group: others do not wait for the rest
 _BUSY = 16
 _GATHERING_SECONDS = 0.002
 """After a group of so many events the next gathers for so long: each wakes two threads, which
@@ -35,6 +37,20 @@ class _Waiting:
     def is_decided(self) -> bool:
         return all(isinstance(event, DecisionMade) for event in self.events)
 
+    @property
+    def is_small(self) -> bool:
+        return len(self.events) <= FEW
+
+    @property
+    def is_over(self) -> bool:
+        return self.is_failed or self.taken == len(self.events)
+
+    def take(self, most: int) -> tuple[_Waiting, Sequence[Event]]:
+        """Take the next events, at most so many."""
+        part = self.events[self.taken : self.taken + most]
+        self.taken += len(part)
+        return self, part
+
 
 _Group: TypeAlias = list[tuple[_Waiting, Sequence[Event]]]
 """Some events of each of some requests, in the order of the log."""
@@ -43,13 +59,22 @@ _Group: TypeAlias = list[tuple[_Waiting, Sequence[Event]]]
 class Writer:
     """Appends to a log what requests of one event loop hand in.
 
-    While one group is synced the next gathers. `waiting` counts the events that are not
-    synced yet. An error of the log goes to all who wait for the group, and is in
-    `problem` until an append succeeds again, unless the log is unavailable, which it says itself.
+    While one group is synced the next gathers. The decisions of a request are written all or none
+    where `is_whole`; other large requests are written a part at a time. `waiting` counts the
+    events that are not synced yet. An error of the log goes to all who wait for the group, and is
+    in `problem` until an append succeeds again, unless the log is unavailable, which it says
+    itself.
     """
 
-    def __init__(self, open_log: Callable[[], EventLog], loop: asyncio.AbstractEventLoop) -> None:
-        self._open_log, self._loop = open_log, loop
+    def __init__(
+        self,
+        open_log: Callable[[], EventLog],
+        loop: asyncio.AbstractEventLoop,
+        *,
+        is_whole: bool = True,
+    ) -> None:
+        self._open_log, self._loop, self._is_whole = open_log, loop, is_whole
+        self._is_turn_of_large = False
         self._gathered: list[_Waiting] = []
         self._lock, self._wake = threading.Lock(), threading.Event()
         self._is_stopping = False
@@ -98,23 +123,34 @@ class Writer:
             self._wake.clear()
             group = self._take()
             size = self._append(log, group) if group else 0
+            if group and not group[0][0].is_small:
+                size = 0  # small ones need not gather: they did meanwhile
             if self._gathered:
                 self._wake.set()
         log.close()
 
     def _take(self) -> _Group:
-        """Take the next events of those who wait, a part at a time of who has many."""
+        """Take the next events of those who wait: of small requests, or a part of a large one.
+
+        Both take turns, so that neither waits for many of the other.
+        """
         with self._lock:
-            group, size, left = _Group(), 0, list[_Waiting]()
-            for one in self._gathered:
-                if size < _MOST_AT_ONCE and not one.is_failed:
-                    part = one.events[one.taken : one.taken + _MOST_OF_ONE]
-                    one.taken, size = one.taken + len(part), size + len(part)
-                    group.append((one, part))
-                if one.taken < len(one.events) and not one.is_failed:
-                    left.append(one)
-            self._gathered = left
+            waiting = [one for one in self._gathered if not one.is_over]
+            large = next((one for one in waiting if not one.is_small), None)
+            small = [one for one in waiting if one.is_small]
+            is_turn_of_large, self._is_turn_of_large = self._is_turn_of_large, False
+            if large is not None and (is_turn_of_large or not small):
+                group = [large.take(self._most_of(large))]
+                waiting.remove(large)  # and to the end: other large ones come first
+                waiting.append(large)
+            else:
+                group, self._is_turn_of_large = _some_of(small), large is not None
+            self._gathered = [one for one in waiting if not one.is_over]
         return group
+
+    def _most_of(self, large: _Waiting) -> int:
+        """Return how many events of a large request are written at once: decisions all or none."""
+        return len(large.events) if self._is_whole and large.is_decided else _MOST_OF_ONE
 
     def _append(self, log: EventLog, group: _Group) -> int:
         """Write a group, and answer who waits for it; return its size."""
@@ -158,3 +194,13 @@ class Writer:
             self.waiting -= len(one.events) - len(one.outcomes)
             if not one.written.done():
                 one.written.set_exception(error)
+
+
+def _some_of(small: Sequence[_Waiting]) -> _Group:
+    """Take whole requests, until there are many events."""
+    group, size = _Group(), 0
+    for one in small:
+        if size < _MOST_AT_ONCE:
+            group.append(one.take(FEW))
+            size += len(one.events)
+    return group

@@ -11,7 +11,9 @@ class LimitsConfig:
     """What a request, a connection and a key may cost the service."""
 
     header_bytes: int = entry(65536, "largest request line with its headers", FROM_1)
-    header_seconds: float = entry(10.0, "time for them, from their start", SECONDS)
+    header_seconds: float = entry(
+        10.0, "time for them, from their start; and for a handshake of TLS", SECONDS
+    )
     body_seconds: float = entry(30.0, "time for a body, from the end of the headers", SECONDS)
     connections: int = entry(
         2048, "open at once; a new one then ends the one that is silent for longest", FROM_1

@@ -5,7 +5,7 @@ A file of settings stands over them.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,8 @@ from fastbandit.declaration import known_name
 from fastbandit.errors import SettingError
 from fastbandit.exploration import ThompsonSampling, UpperConfidence
 from fastbandit.features.kinds import Dense, FeaturesAndIds, Ids, Image, Point, Sparse
-from fastbandit.features.rewards import RewardKind
+from fastbandit.features.rewards import RewardKind, read_reward_kind
+from fastbandit.features.schema import Schema
 from fastbandit.interfaces import Exploration, Posterior, Search, asks, scans
 from fastbandit.reward.arm_effects_posterior import ArmEffectsPosterior
 from fastbandit.reward.fourier_model import FourierPosterior
@@ -35,6 +36,7 @@ Preset = str | Path | Settings
 
 _FEW = 1_000  # arms with features: up to here a compiled scan is about as quick as a walk
 _MOST_EFFECTS = 20_000  # ids that have weights of their own by default: all are scanned
+_MAPPING = 16  # numbers that a mapping counts as
 
 
 @dataclass(frozen=True)
@@ -67,18 +69,22 @@ def blueprint(
     *,
     context: Features,
     arm: Features,
-    reward: RewardKind,
+    reward: RewardKind | Mapping[str, float],
     preset: Preset = "default",
     seed: int = 0,
 ) -> Blueprint:
     """Put the parts together that these names stand for; objects are taken as they are."""
+    kind, weights = read_reward_kind(reward)
     settings = settings_for(preset, modules=parts.modules)
     exploration, posterior, search = parts.exploration, parts.posterior, parts.search
     if posterior == "auto":  # exact for a box, else effects of arms
         posterior = "fourier" if isinstance(arm, Point) else "arm-effects"
     is_fourier = _is(posterior, "fourier", FourierPosterior)
     has_effects = _is(posterior, "arm-effects", ArmEffectsPosterior)
-    has_weights = has_effects and _has_weights(parts.search, arm)
+    own = arm  # what an arm is to what it has of its own
+    if isinstance(arm, FeaturesAndIds) and getattr(posterior, "own_weights", False):
+        own = arm.ids
+    has_weights = has_effects and _has_weights(parts.search, own)
     if isinstance(exploration, str):
         widths = _widths(context, has_weights=has_weights, is_fourier=is_fourier)
         exploration = settings.over(_exploration(exploration, widths, parts.modules))
@@ -99,13 +105,14 @@ def blueprint(
     return Blueprint(
         context=context,
         arm=arm,
-        reward=reward,
+        reward=kind,
         network=network,
         posterior=posterior,
         exploration=exploration,
         search=search,
         training=Training(settings.over(training.reward), settings.over(training.generator)),
         seed=seed,
+        weights=weights,
     )
 
 
@@ -213,11 +220,18 @@ def _network(
 def _embedding_penalty(*kinds: Features) -> float:
     """Return 1 for numbers by position; a schema makes many numbers, most of which say nothing.
 
-    With 1, a network learns single levels by heart: tests/settings/test_named_columns.py.
+    With 1, a network learns single levels by heart: tests/settings/test_named_columns.py. Of a
+    mapping most numbers are zero until it has grown: it counts as a few columns.
     """
     plain = [kind.features if isinstance(kind, FeaturesAndIds) else kind for kind in kinds]
-    widths = [kind.dim for kind in plain if isinstance(kind, Dense) and kind.schema is not None]
+    schemas = [kind.schema for kind in plain if isinstance(kind, Dense)]
+    widths = [_numbers_of(schema) for schema in schemas if schema is not None]
     return max(1.0, max(widths, default=0) / 2)
+
+
+def _numbers_of(schema: Schema) -> int:
+    growing = [column.width for column in schema.columns if hasattr(column, "grown")]
+    return schema.dim - sum(growing) + _MAPPING * len(growing)
 
 
 def _training(network: NetworkSettings, context: Features, *, has_bound: bool) -> Training:

@@ -22,6 +22,7 @@ SECONDS = Range(above=0, most=1e9)
 PAUSE = Range(least=0, most=1e9)
 FROM_0 = Range(least=0)
 FROM_1 = Range(least=1)
+OFFERED = Range(least=1, most=1_000)
 SHARE = Range(least=0, most=1)
 PART = Range(least=0, below=1)
 ANYTHING = Range()
@@ -45,6 +46,10 @@ BASELINE = Range(
     holds=lambda value: value in ("", "request", "random"),
     needed="empty, request or random",
     choices=("request", "random"),
+)
+ROUTE = Range(
+    holds=lambda value: value.startswith("/") and value == value.rstrip("/") and value[1:2] != "v",
+    needed="a path such as /personalizer",
 )
 PRESET = Range(
     holds=lambda value: value == "default" or value.endswith(".toml"),

@@ -16,8 +16,8 @@ from fastbandit.errors import SettingError
 from fastbandit.features.schema import Schema
 from fastbandit.settings.limits import LimitsConfig
 from fastbandit.settings.passwords import hide_password
+from fastbandit.settings.personalizer import PersonalizerConfig
 from fastbandit.settings.ranges import (
-    ANY_NUMBER,
     ARMS_FILE,
     BASELINE,
     DISTINCT,
@@ -37,6 +37,7 @@ from fastbandit.settings.ranges import (
     one_of,
     part_name,
 )
+from fastbandit.settings.rewards import RewardConfig
 
 _PREFIX = "FASTBANDIT_"
 
@@ -107,8 +108,16 @@ class ContextConfig:
         "file of a schema (.json, .toml), beside the settings: contexts are then named values",
         SCHEMA_FILE,
     )
+    any_names: bool = entry(
+        False, "take contexts of any names, and learn to read them; in place of a schema"
+    )
 
     def __post_init__(self) -> None:
+        if self.any_names and (self.schema or self.names or self.features):
+            raise SettingError(
+                "An open context needs nothing else: got context.any_names = true beside a schema, "
+                "names or features. Leave these out; a schema may have a mapping that takes_others."
+            )
         if self.schema and (self.names or self.features):
             raise SettingError(
                 f"A schema says all there is to say of contexts: got context.schema = "
@@ -131,12 +140,14 @@ class ContextConfig:
         if not (self.names or self.features):
             raise SettingError(
                 "The service needs to know what a context has: got none of context.schema, "
-                "context.features and context.names. Set one of them."
+                "context.features, context.names and context.any_names. Set one of them."
             )
         return len(self.names) or self.features
 
     def read_schema(self) -> Schema | None:
-        """Read the file of the schema, where there is one."""
+        """Read the file of the schema, where there is one, or return an open one."""
+        if self.any_names:
+            return Schema.open()
         return Schema.load(self.schema) if self.schema else None
 
 
@@ -159,6 +170,9 @@ class ArmsConfig:
         "file of a schema (.json, .toml) of the first arms, beside the settings; else inferred",
         SCHEMA_FILE,
     )
+    any_names: bool = entry(
+        False, "start without arms: requests bring them, with features of any names"
+    )
     title: str = entry(
         "", "column that people read beside an id; else one called title, name or label"
     )
@@ -171,36 +185,17 @@ class ArmsConfig:
             )
 
     def read_schema(self) -> Schema | None:
-        """Read the file of the schema, where there is one."""
-        return Schema.load(self.schema) if self.schema else None
-
-
-@part("service", name="reward")
-class RewardConfig:
-    """What counts as the reward of a decision."""
-
-    kind: str = entry("binary", "binary (0 and 1) or real", one_of("binary", "real"), is_asked=True)
-    wait_seconds: float = entry(
-        600.0, "how long a reward may take; later ones are not learned from", SECONDS, is_asked=True
-    )
-    default: float = entry(0.0, "reward of an arm for which none came in time", ANY_NUMBER)
-    combine: str = entry(
-        "first", "where several come: first, or sum (real only)", one_of("first", "sum")
-    )
-
-    def __post_init__(self) -> None:
-        if self.kind != "binary":
-            return
-        if self.default not in (0, 1):
+        """Read the file of the schema, where there is one; one that is open where arms are."""
+        if not self.schema:
+            return Schema.open() if self.any_names else None
+        found = Schema.load(self.schema)
+        if found.drops:
             raise SettingError(
-                f"Binary rewards need to be 0 or 1: got reward.default = {self.default!r}. Use "
-                f"0 or 1, or set reward.kind = 'real'."
+                f"Values of arms stay as long as their arms: got drop_after_days for the column "
+                f"{min(found.drops)!r} of arms.schema. Leave it out, and upsert the arm without "
+                f"the value when it is time."
             )
-        if self.combine == "sum":
-            raise SettingError(
-                "Rewards that add up need to be real numbers: got reward.combine = 'sum' with "
-                "reward.kind = 'binary'. Set reward.kind = 'real', or combine = 'first'."
-            )
+        return found
 
 
 @part("service", name="select")
@@ -301,6 +296,7 @@ class Config:
     shadow: ShadowConfig = field(default_factory=ShadowConfig)
     log: LogConfig = field(default_factory=LogConfig)
     snapshots: SnapshotsConfig = field(default_factory=SnapshotsConfig)
+    personalizer: PersonalizerConfig = field(default_factory=PersonalizerConfig)
     sources: Mapping[str, str] = field(default_factory=dict, compare=False)
 
     def __post_init__(self) -> None:
@@ -315,12 +311,6 @@ class Config:
                 f"A shared log needs shared snapshots: got log.url = "
                 f"{hide_password(self.log.url)!r} and snapshots.url = "
                 f"{hide_password(self.snapshots.url)!r}. Set both, or neither."
-            )
-        if self.log.url and self.log.retain_days and self.log.archive:
-            raise SettingError(
-                f"What leaves a shared log has no archive: got log.retain_days = "
-                f"{self.log.retain_days} and log.archive = true. Set log.archive = false; "
-                f"`fastbandit copy-log` copies a log beforehand."
             )
 
 

@@ -35,6 +35,9 @@ _DROPPED = {
 
 def written(value: Any) -> str:
     """Return a value as TOML has it."""
+    if isinstance(value, tuple) and value and isinstance(value[0], tuple):
+        named = ", ".join(f"{json.dumps(name)} = {number}" for name, number in value)
+        return f"{{{named}}}"
     return json.dumps(list(value) if isinstance(value, tuple) else value, ensure_ascii=False)
 
 
@@ -123,7 +126,8 @@ def _parsed(kind: Any, text: str) -> Any:
         if kind is not str:
             listed = next(csv.reader([text], skipinitialspace=True), [])
             parts = [part.strip() for part in listed]
-            return json.loads(text) if text.lstrip().startswith("[") else [*filter(None, parts)]
+            is_json = text.lstrip().startswith(("[", "{"))
+            return json.loads(text) if is_json else [*filter(None, parts)]
     except ValueError:
         pass
     return text
@@ -138,6 +142,8 @@ def check_value(setting: Setting, value: Any, *, source: str = "code") -> Any:
     if is_right and not (setting.kind is float and abs(value) >= _HUGE):
         if setting.kind is float:
             return float(value)
+        if isinstance(value, Mapping):
+            return tuple((name, float(number)) for name, number in value.items())
         return tuple(value) if isinstance(value, list) else value
     names = range_of(setting.own).choices
     if names and isinstance(value, str):

@@ -11,12 +11,12 @@ from fastbandit.bandit import Bandit
 from fastbandit.learning.learner import Learner, Step
 from fastbandit.learning.service_data import ServiceData
 from fastbandit.learning.training_history import TrainingHistory
+from fastbandit.settings.rewards import RewardConfig
 from fastbandit.settings.service import (
     ArmsConfig,
     Config,
     ContextConfig,
     LearnConfig,
-    RewardConfig,
     SelectConfig,
     ServerConfig,
 )

@@ -10,6 +10,7 @@ import pytest
 from little_service import LittleLog, current_of, learn_all, little_config, store_of
 
 from fastbandit import Bandit
+from fastbandit.arms.offers import offer_name
 from fastbandit.learning.candidates import (
     Candidate,
     TrainingData,
@@ -20,9 +21,10 @@ from fastbandit.learning.candidates import (
     train_candidate,
     train_here,
 )
-from fastbandit.learning.joining import Joiner
+from fastbandit.learning.joining import Interaction, Joiner
 from fastbandit.learning.learner import Learner
-from fastbandit.settings.service import Config, LearnConfig
+from fastbandit.settings.service import ArmsConfig, Config, LearnConfig
+from fastbandit.storage.events import Arm
 from fastbandit.storage.snapshot_version import Cut
 from fastbandit.storage.sqlite_log import SqliteLog
 
@@ -107,3 +109,31 @@ def test_training_here_is_an_update(config: Config) -> None:
 
     assert trained.version == 4
     assert curve
+
+
+def test_an_arm_that_comes_again_is_learned_as_it_is_read_now(tmp_path: Path) -> None:
+    config = little_config(tmp_path)
+    config = replace(config, arms=ArmsConfig(any_names=True))
+    learn_all(Learner(config))
+    features = [{"id": f"x{n}"} for n in range(12)]
+    offers = [Arm(offer_name(one["id"], one), one) for one in features]
+
+    for version, times in ((1, 1), (2, 3)):  # what is seen once has no slot
+        some = [
+            Interaction(n, n, 0, [0.1 * n, 1.0], arm.id, float(n % 2))
+            for n, arm in enumerate(offers * times)
+        ]
+        parent = current_of(config)
+        job = TrainingJob(parent, version, some, [], 0, offers=offers)
+        candidate = train_candidate(job, reached=lambda step: None)
+        terms = {"cut": Cut(version), "reached": lambda step: None}
+        publish_candidate(store_of(config), job, candidate, **terms)
+
+    bandit = candidate.bandit
+    schema, arms = bandit.blueprint.arm.schema, bandit.policy.arms
+    assert len(schema.others.levels) == 12
+    rows = arms.table.rows([arm.id for arm in offers])
+    now = schema.encode(features)
+    assert np.array_equal(arms.features.take(rows).dense, now)
+    assert bandit.history is not None
+    assert np.array_equal(bandit.history.arms.dense, now[np.tile(np.arange(12), 4)])

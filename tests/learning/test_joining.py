@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import isnan
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -13,7 +14,8 @@ from hypothesis import strategies as some
 from fastbandit.errors import SnapshotError
 from fastbandit.features.kinds import Dense
 from fastbandit.features.schema import Schema
-from fastbandit.learning.joining import Interaction, Joiner, to_arrays, to_numbers
+from fastbandit.learning.joining import Interaction, Joiner, known, to_arrays, to_numbers
+from fastbandit.settings.rewards import RewardConfig
 from fastbandit.storage.events import DecisionMade, Event, RewardCame, TimePassed
 from fastbandit.storage.snapshot_version import Cut
 from fastbandit.storage.sqlite_log import SqliteLog
@@ -170,3 +172,62 @@ def test_an_outage_is_no_time_for_rewards() -> None:
             joiner.copy().feed(event)
             joiner.feed(event)
         assert [one.reward for one in joiner.interactions] == [reward]
+
+
+WEIGHED = RewardConfig(kind="real", weights=(("quality", 1.0), ("cost", -2.0)), missing="skip")
+
+
+def joined_by(config: RewardConfig, events: list[Event]) -> list[Interaction]:
+    joiner = Joiner(config)
+    for event in events:
+        joiner.feed(event)
+    return joiner.interactions
+
+
+def outcomes() -> list[Event]:
+    """Return a decision of two arms: of one both outcomes came, of the other the cost alone."""
+    came = [("a", "quality", 0.9), ("a", "cost", 0.1), ("b", "cost", 0.3)]
+    rewards = [(1, RewardCame("d", value, arm, part)) for arm, part, value in came]
+    made = decision(adds_up=True, default_reward=-1.0)
+    return logged([(0, made), *rewards, (20, TimePassed())])
+
+
+def test_outcomes_are_weighed_and_what_lacks_one_is_not_learned() -> None:
+    first, second = joined_by(WEIGHED, outcomes())
+
+    assert first.reward == pytest.approx(0.7)
+    assert isnan(second.reward)
+    assert known([first, second]) == [first]
+
+
+def test_an_arm_that_lacks_an_outcome_may_get_the_default() -> None:
+    config = RewardConfig(kind="real", weights=WEIGHED.weights)
+
+    assert [one.reward for one in joined_by(config, outcomes())] == pytest.approx([0.7, -1.0])
+
+
+def test_other_weights_change_rewards_and_nothing_else() -> None:
+    other = RewardConfig(kind="real", weights=(("cost", -1.0), ("quality", 0.0)))
+    one, again = (joined_by(config, outcomes()) for config in (WEIGHED, other))
+
+    assert [found._replace(reward=0.0) for found in one] == [f._replace(reward=0.0) for f in again]
+    assert [found.reward for found in again] == pytest.approx([-0.1, -0.3])
+
+
+def test_a_number_of_a_decision_that_did_not_add_up_counts_as_it_is() -> None:
+    events = logged([(0, decision(arms=["a"])), (1, RewardCame("d", 0.4))])
+
+    assert [one.reward for one in joined_by(WEIGHED, events)] == [0.4]
+
+
+def test_a_decision_without_a_reward_may_be_skipped() -> None:
+    events = logged([(0, decision(default_reward=0.0)), (11, TimePassed())])
+
+    found = joined_by(RewardConfig(missing="skip"), events)
+
+    assert len(found) == 2
+    assert known(found) == []
+
+
+def test_no_contexts_have_as_many_numbers_as_any() -> None:
+    assert to_numbers([], Dense(3)).shape == (0, 3)

@@ -24,6 +24,7 @@ from fastbandit.settings.service import Config
 from fastbandit.storage import retention
 from fastbandit.storage.archive import Archive
 from fastbandit.storage.events import DecisionMade, RewardCame, TimePassed
+from fastbandit.storage.history_files import HistoryFiles
 from fastbandit.storage.retention import DAY, Left, retain
 from fastbandit.storage.sqlite_log import SqliteLog
 
@@ -170,3 +171,24 @@ def test_it_needs_a_log_of_today(tmp_path: Path) -> None:
     old.close()
     with pytest.raises(LogError, match="Start the service once"):
         retain(tmp_path, tmp_path / "events.db", days=1, is_archived=False, now=0)
+
+
+def test_what_was_lost_is_not_learned_also_where_a_run_ended_then(
+    folder: tuple[Config, LittleLog], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config, log = folder
+
+    def delete_and_die(*given: Any) -> None:
+        delete(*given)
+        raise KeyboardInterrupt
+
+    delete = retention._delete
+    monkeypatch.setattr(retention, "_delete", delete_and_die)
+    with pytest.raises(KeyboardInterrupt):
+        retained(config, is_archived=False)
+
+    first = log._log.read()[0].seq
+    assert first > 1
+    history = HistoryFiles(Path(config.server.data_dir) / "history").read(current_of(config).cut)
+    assert history is not None
+    assert history.keys[:, 1].min() >= first

@@ -15,8 +15,9 @@ from fastbandit.errors import SettingError
 from fastbandit.learning.learner import Learner
 from fastbandit.learning.service_data import ServiceData
 from fastbandit.learning.training_history import TrainingHistory
+from fastbandit.settings.rewards import RewardConfig
 from fastbandit.settings.service import Config
-from fastbandit.storage.events import Arm, ArmsChanged
+from fastbandit.storage.events import Arm, ArmsChanged, DecisionMade, RewardCame
 from fastbandit.types import Interactions
 
 
@@ -155,3 +156,72 @@ def test_a_bandit_of_a_service_does_not_learn_on_without_its_log(config: Config)
     assert bandit.in_log.count == current_of(config).cut.interactions
     with pytest.raises(SettingError, match="in the log of its service"):
         bandit.update(contexts=[[0.0, 1.0]], arms=["arm 1"], rewards=[1.0])
+
+
+def outcomes_in(folder: Path, count: int) -> None:
+    """Log decisions whose quality and cost came, every third without its quality."""
+    log = LittleLog(folder)
+    for number in range(count):
+        log.now += 1_000
+        made = DecisionMade(
+            id=f"o{number}",
+            context=[number / count, 1.0],
+            arms=[f"arm {number % 10}"],
+            scores=[0.0],
+            seed=number,
+            version=0,
+            catalogue=0,
+            wait=1_000_000,
+            adds_up=True,
+        )
+        quality = [RewardCame(made.id, number / count, None, "quality")] if number % 3 else []
+        log.write(made, *quality, RewardCame(made.id, 2.0, None, "cost"))
+    log.let_pass(5.0)
+    log.close()
+
+
+def weighed(config: Config, **weights: float) -> Config:
+    reward = RewardConfig(kind="real", weights=tuple(weights.items()), missing="skip")
+    return replace(config, reward=reward)
+
+
+def test_other_weights_make_a_version_of_the_whole_log_at_once(tmp_path: Path) -> None:
+    config = weighed(little_config(tmp_path, held_out=0.0), quality=1.0, cost=-0.5)
+    outcomes_in(tmp_path, 90)
+    learn_all(Learner(config))
+    first, version = history_of(config), current_of(config).version
+    assert len(first) == 60
+    qualities = first.rewards + 1.0
+
+    other = weighed(config, quality=2.0, cost=-1.0)
+    steps = learn_all(Learner(other))
+
+    assert [step.did for step in steps] == ["published", "waited"]
+    assert current_of(other).version == version + 1
+    again = history_of(other)
+    assert again.rewards == pytest.approx(2.0 * qualities - 2.0, abs=1e-5)
+    assert np.array_equal(again.contexts.dense, first.contexts.dense)  # type: ignore[arg-type]
+    assert learn_all(Learner(other))[0].did == "waited"
+
+
+def test_what_was_skipped_is_learned_once_the_weights_allow_it(tmp_path: Path) -> None:
+    config = weighed(little_config(tmp_path, held_out=0.0), quality=1.0, cost=-0.5)
+    outcomes_in(tmp_path, 90)
+    learn_all(Learner(config))
+
+    costs = weighed(config, cost=-1.0)
+    learn_all(Learner(costs))
+
+    assert history_of(costs).rewards.tolist() == [-2.0] * 90
+    assert learned_by(config).history is not None  # and back again
+    learn_all(Learner(config))
+    assert len(history_of(config)) == 60
+
+
+def test_weights_of_outcomes_that_never_come_are_refused(tmp_path: Path) -> None:
+    config = weighed(little_config(tmp_path, held_out=0.0), quality=1.0)
+    outcomes_in(tmp_path, 60)
+    learn_all(Learner(config))
+
+    with pytest.raises(SettingError, match="none has all outcomes that reward"):
+        Learner(weighed(config, qualtiy=1.0)).step()

@@ -52,5 +52,5 @@ def ask_for(config: Config, **body: Any) -> Reply:
 
 
 def events_of(config: Config) -> list[Any]:
-    with closing(SqliteLog(Path(config.server.data_dir) / LOG_FILE)) as log:
+    with closing(SqliteLog(Path(config.server.data_dir) / LOG_FILE, is_reader=True)) as log:
         return log.read()

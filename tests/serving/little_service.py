@@ -74,7 +74,7 @@ class Caller:
         await self.app(scope, receive, send)
         found = {name.decode(): value.decode() for name, value in sent[0]["headers"]}
         content = sent[1]["body"]
-        is_json = "json" in found["content-type"]
+        is_json = "json" in found.get("content-type", "")
         return Reply(sent[0]["status"], msgspec.json.decode(content) if is_json else content, found)
 
     async def select(self, **more: Any) -> Any:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -13,6 +12,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from browsers import launched
 from msgspec import structs
 
 from fastbandit.serving.console import CONTENT_SECURITY_POLICY, STATIC
@@ -24,19 +24,8 @@ from fastbandit.storage.sqlite_log import SqliteLog
 
 pytestmark = pytest.mark.slow
 
-sync_api = pytest.importorskip("playwright.sync_api", reason="the browser test needs playwright")
-
 SECOND = 1_000_000
 BEGIN = 1_700_000_000 * SECOND
-BROWSERS = ("chromium", "chromium-browser", "google-chrome")
-OPTIONS = [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-]
 HOSTILE = (
     "<img src=x onerror=alert(1)>",
     "\"'><script>alert(2)</script>",
@@ -103,14 +92,8 @@ def site(tmp_path: Path) -> Iterator[Site]:
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
-    found = next((path for path in map(shutil.which, BROWSERS) if path), None)
-    with sync_api.sync_playwright() as playwright:
-        try:
-            browser = playwright.chromium.launch(executable_path=found, args=OPTIONS)
-        except sync_api.Error as error:
-            pytest.skip(f"no Chromium could be started: {error.message.splitlines()[0]}")
+    with launched() as browser:
         yield browser
-        browser.close()
 
 
 @dataclass

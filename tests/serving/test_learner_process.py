@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from fastbandit.errors import FastbanditError, SettingError
-from fastbandit.serving.learner_process import LearnerProcess, check_startup
+from fastbandit.serving.learner_process import LearnerProcess, check_startup, environment_of
 from fastbandit.serving.metrics import Metrics
 from fastbandit.settings.service import Config
+from fastbandit.settings.service_files import read_config
+from fastbandit.storage.data_folder import CHECKPOINTS
 from tests.serving.little_service import config_in
 
 
@@ -37,6 +41,24 @@ def test_what_an_earlier_learner_said_is_forgotten(tmp_path: Path) -> None:
     assert asyncio.run(story()) == {}
 
 
+@pytest.mark.parametrize(("silent", "is_told"), [(1.0, False), (50.0, True)])
+def test_a_long_training_is_late_once_it_stands_still(
+    tmp_path: Path, silent: float, is_told: bool
+) -> None:
+    learner = LearnerProcess(config_in(tmp_path), None, metrics=Metrics())
+    report = {"state": "training", "seconds": 600.0, "lag_seconds": 40.0}
+    (tmp_path / "learner.json").write_text(json.dumps(report))
+    checkpoint = tmp_path / CHECKPOINTS / "0"
+    checkpoint.mkdir(parents=True)
+    written = time.time() - silent
+    os.utime(checkpoint, (written, written))
+
+    found = learner.problems([])
+
+    assert [one.name for one in found] == ["learner behind"] * is_told
+    assert all("stands still" in one.detail for one in found)
+
+
 # -- what a first snapshot cannot be made of is noticed before the service listens
 
 
@@ -54,3 +76,11 @@ def test_where_there_is_a_snapshot_neither_is_needed(config: Config) -> None:
     folder = Path(config.server.data_dir)
 
     check_startup(config_in(folder, select__preset="missing.toml", arms__file="gone.csv"))
+
+
+def test_a_child_reads_the_same_config(tmp_path: Path) -> None:
+    weighed = {"reward__kind": "real", "reward__weights": {"quality": 1.0, "cost": -0.5}}
+    named = {"context__features": 0, "context__names": ("age, in years", "city")}
+    config = config_in(tmp_path, **weighed, **named)
+
+    assert read_config(None, environ=environment_of(config), overrides={}) == config

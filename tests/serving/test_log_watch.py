@@ -23,8 +23,10 @@ def remove_log(folder: Path) -> None:
         path.unlink()
 
 
-async def select_once(ask: Caller) -> None:
+async def select_once(ask: Caller) -> int:
+    """Select, and return the number of the last event."""
     await ask.select()
+    return ask.service.last_event
 
 
 def learn_up_to(config: Config, seq: int) -> None:
@@ -56,7 +58,7 @@ def test_it_starts_again_with_its_own_log(tmp_path: Path) -> None:
     run(config, select_once)
     learn_up_to(config, 1)
 
-    run(config, select_once)
+    assert run(config, select_once) == 2  # after the one that was there
 
 
 def test_it_does_not_start_where_its_log_is_gone(tmp_path: Path) -> None:
@@ -75,7 +77,10 @@ def test_with_a_folder_of_its_own_it_starts_anew(tmp_path: Path) -> None:
     remove_log(tmp_path)
     shutil.rmtree(tmp_path / "snapshots")
 
-    run(begin(tmp_path), select_once)
+    assert run(begin(tmp_path), select_once) == 1
+    log = SqliteLog(tmp_path / "events.db", is_reader=True)
+    assert json.loads((tmp_path / MARK).read_bytes()) == {"log": log.identity, "last": 1}
+    log.close()
 
 
 def test_a_step_of_the_clock_is_a_problem_and_a_metric(tmp_path: Path) -> None:

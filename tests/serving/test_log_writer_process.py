@@ -13,7 +13,9 @@ from pathlib import Path
 import pytest
 
 from fastbandit.errors import LogError
+from fastbandit.serving.log_watch import LogWatch
 from fastbandit.storage.events import Arm, ArmsChanged, Event, Outcome, RewardCame
+from fastbandit.storage.log_clock import LogClock, Machine
 from fastbandit.storage.sqlite_log import SqliteLog
 from tests.serving.little_workers import decision, joined, leave, writing
 
@@ -37,6 +39,23 @@ def test_events_of_several_workers_are_in_one_log(tmp_path: Path) -> None:
     assert [[one and one.seq for one in some] for some in stored] == [
         [one.seq for one in some] for some in outcomes
     ]
+
+
+def test_small_requests_do_not_wait_for_large_ones_that_came_with_them(tmp_path: Path) -> None:
+    async def story(writer: socket.socket) -> list[list[Outcome]]:
+        client = await joined(writer)
+        many = [[decision(f"{n}-{row}") for row in range(300)] for n in range(2)]
+        written = [client.submit(some) for some in (*many, [decision("small")])]
+        outcomes = await asyncio.gather(*written)
+        await leave(client)
+        return outcomes
+
+    with writing(SqliteLog(tmp_path / "events.db")) as writer:
+        first, second, small = asyncio.run(story(writer))
+
+    assert small[0].seq < second[0].seq
+    for some in (first, second):  # each is one append
+        assert [one.seq for one in some] == [*range(some[0].seq, some[0].seq + 300)]
 
 
 def test_a_retry_with_another_worker_is_known_and_its_reward_a_duplicate(tmp_path: Path) -> None:
@@ -68,6 +87,30 @@ def test_all_workers_hear_of_changed_arms(tmp_path: Path) -> None:
 
     with writing(SqliteLog(tmp_path / "events.db")) as writer:
         assert asyncio.run(story(writer))
+
+
+def test_workers_hear_of_steps_of_the_clock(tmp_path: Path) -> None:
+    off = [0]
+    clock = LogClock(Machine(wall=lambda: 10**15 + off[0], run=lambda: 0))
+
+    async def story(writer: socket.socket) -> None:
+        client = await joined(writer)
+        await client.submit([decision("a")])
+        assert not client.seen.has_stepped
+        off[0] = 3_600_000_000
+        await client.submit([decision("b")])
+        late = await joined(writer)
+        await late.submit([decision("c")])
+        for one in (client, late):
+            assert (one.seen.steps, one.seen.skew_seconds) == (1, 3600.0)
+            assert one.seen.has_stepped
+        watch = LogWatch(tmp_path, is_shared=False)
+        watch.clock = client
+        assert "stepped 1 times, and is 3600 s ahead" in watch.problems()[0].detail
+        await leave(client, late)
+
+    with writing(SqliteLog(tmp_path / "events.db", clock=clock)) as writer:
+        asyncio.run(story(writer))
 
 
 class _Full:

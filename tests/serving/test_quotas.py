@@ -49,10 +49,19 @@ def test_a_large_request_is_paid_for_by_a_longer_wait() -> None:
 
 
 def test_without_a_quota_nobody_waits() -> None:
-    quotas = Quotas(LimitsConfig(), clock=Clock())
-    for _ in range(100):
-        quotas.take("", "requests")
-        quotas.take("", "interactions", 10_000)
+    def is_taken(quotas: Quotas, what: str, count: int) -> bool:
+        try:
+            quotas.take("", what, count)
+        except Rejection:
+            return False
+        return True
+
+    free = Quotas(LimitsConfig(), clock=Clock())
+    bound = Quotas(LimitsConfig(interactions_per_second=1.0), clock=Clock())
+
+    assert all(is_taken(free, "requests", 1) for _ in range(100))
+    assert all(is_taken(free, "interactions", 10_000) for _ in range(100))
+    assert [is_taken(bound, "interactions", 10_000) for _ in range(2)] == [True, False]
 
 
 def test_each_key_has_its_own_quota(config: Config) -> None:

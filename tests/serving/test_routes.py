@@ -95,3 +95,60 @@ def test_a_wrong_reward_names_the_field(config: Config, told: Any, field: str) -
 
     run(config, story)
     assert log_of(config) == []
+
+
+WEIGHS = {"reward__kind": "real", "reward__weights": (("quality", 1.0), ("cost", -0.5))}
+
+
+def test_outcomes_are_stored_by_name_each_once(first_folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "snapshots").symlink_to(first_folder / "snapshots")
+    config = config_in(tmp_path, **WEIGHS)
+
+    async def story(ask: Caller) -> None:
+        await ask.select(id="visit-1")
+        sent = ({"cost": 0.2, "seconds": 1.5}, {"quality": 0.8}, {"quality": 0.7, "cost": 0.2})
+        told = [
+            await ask("POST", "/v1/reward", {"decision": "visit-1", "outcomes": outcomes})
+            for outcomes in sent
+        ]
+        assert [[one["status"] for one in reply.body["rewards"]] for reply in told] == [
+            ["counted", "counted"],
+            ["counted"],
+            ["conflicting", "duplicate"],
+        ]
+
+    run(config, story)
+    came = [event for event in log_of(config) if isinstance(event, RewardCame)]
+    counted = {one.part: one.value for one in came if one.status == "counted"}
+    assert counted == {"cost": 0.2, "seconds": 1.5, "quality": 0.8}
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        {"outcomes": {"quality": 1.0}},
+        {"decision": "visit-1", "outcomes": {"": 1.0}},
+        {"decision": "visit-1", "outcomes": {"quality": 1.0}, "value": 1.0},
+        {"decision": "visit-1", "outcomes": {"quality": 1.0}, "part": "x"},
+    ],
+)
+def test_outcomes_stand_alone(first_folder: Path, tmp_path: Path, told: Any) -> None:
+    (tmp_path / "snapshots").symlink_to(first_folder / "snapshots")
+
+    async def story(ask: Caller) -> None:
+        await ask.select(id="visit-1")
+        reply = await ask("POST", "/v1/reward", told)
+        assert (reply.status, reply.body["field"]) == (422, "outcomes")
+
+    run(config_in(tmp_path, **WEIGHS), story)
+
+
+def test_outcomes_need_a_service_that_weighs_them(config: Config) -> None:
+    async def story(ask: Caller) -> None:
+        await ask.select(id="visit-1")
+        told = {"decision": "visit-1", "outcomes": {"quality": 1.0}}
+        reply = await ask("POST", "/v1/reward", told)
+        assert reply.status == 422
+        assert "reward.weights" in reply.body["fix"]
+
+    run(config, story)

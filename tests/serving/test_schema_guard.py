@@ -55,6 +55,17 @@ def test_columns_may_stand_in_another_order(tmp_path: Path) -> None:
     )
 
 
+def test_a_version_may_have_learned_more_of_a_mapping(tmp_path: Path) -> None:
+    columns: dict[str, Any] = {"others": {"kind": "mapping", "takes_others": True}}
+    grown = Schema.from_dict({"columns": columns}).grown([{"age": 3.0, "city": "Oslo"}] * 2)
+
+    SchemaGuard(config(tmp_path, columns)).check(frozen(grown), snapshot())
+    columns["others"]["slots"] = 9
+    other = SchemaGuard(config(tmp_path, columns))
+    with pytest.raises(SettingError, match="'others' has slots = 9"):
+        other.check(frozen(grown), snapshot())
+
+
 @pytest.mark.parametrize(
     ("arms", "difference"),
     [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import socket
 import ssl
 import threading
@@ -59,6 +60,13 @@ def test_decisions_come_over_tls(tmp_path: Path) -> None:
         plain = server.url.replace("https", "http")
         with pytest.raises(httpx.HTTPError):
             client.post(f"{plain}/v1/select", json={"context": CONTEXT})
+
+
+def test_what_was_loaded_at_the_start_is_left_out_of_collections(tmp_path: Path) -> None:
+    gc.unfreeze()
+    with serving(begin(tmp_path / "data", server__port=0)):
+        assert gc.get_freeze_count() > len(gc.get_objects())
+    gc.unfreeze()
 
 
 def test_the_console_is_served_with_its_policy(tmp_path: Path) -> None:

@@ -144,20 +144,25 @@ def test_three_versions_refused_in_a_row_are_a_problem(tmp_path: Path) -> None:
     run(begin(tmp_path), story)
 
 
-@pytest.mark.parametrize(("late", "problems"), [(100.0, []), (200.0, ["learner behind"])])
+@pytest.mark.parametrize(
+    ("late", "took", "problems"),
+    [(20.0, 1.0, []), (40.0, 1.0, ["learner behind"]), (40.0, 90.0, [])],
+)
 def test_a_version_that_is_due_for_long_is_a_problem(
-    config: Config, late: float, problems: list[str]
+    config: Config, late: float, took: float, problems: list[str]
 ) -> None:
     async def story(ask: Caller) -> None:
         measured_at = time.monotonic() - late
-        report = {"state": "training", "seconds": 90.0, "lag_seconds": 1.0}
+        report = {"state": "training", "seconds": took, "lag_seconds": 1.0}
         report["measured_at"] = measured_at
         (Path(config.server.data_dir) / "learner.json").write_text(json.dumps(report))
 
         status = ask.service.status()
         assert [one.name for one in status.problems] == problems
         assert status.learner["lag_seconds"] >= late
-        assert "fastbandit_learner_lag_seconds" in str((await ask("GET", "/metrics")).body)
+        said = str((await ask("GET", "/metrics")).body)
+        assert "fastbandit_learner_lag_seconds" in said
+        assert f"fastbandit_learner_behind {float(len(problems))}" in said
 
     run(config, story)
 

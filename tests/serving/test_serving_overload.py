@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fastbandit.serving.overload import Capacity, is_whole_select
+from fastbandit.serving.overload import is_whole_select
 
 HEAD = b"POST /v1/select HTTP/1.1\r\nhost: x\r\n"
 
@@ -34,17 +34,3 @@ def test_a_whole_select_is_recognised() -> None:
 )
 def test_anything_else_is_parsed(data: bytes) -> None:
     assert not is_whole_select(data)
-
-
-def test_as_many_requests_as_may_wait_fill_the_capacity() -> None:
-    capacity = Capacity(4)
-
-    assert not capacity.is_full(3)
-    assert capacity.is_full(4)
-
-
-def test_contexts_of_a_few_large_requests_fill_the_capacity() -> None:
-    capacity = Capacity(4)
-    capacity.rows = capacity.most_rows
-
-    assert capacity.is_full(1)

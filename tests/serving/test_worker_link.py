@@ -114,10 +114,10 @@ class _Follower:
 
     def __init__(self) -> None:
         self.changing, self.seen = asyncio.Lock(), asyncio.Event()
-        self.loop = asyncio.get_running_loop()
+        self.loop, self.changes = asyncio.get_running_loop(), list[ArmsChanged]()
 
     def catch_up(self, reader: SqliteLog) -> None:
-        assert reader.changes()
+        self.changes = reader.changes()
         self.loop.call_soon_threadsafe(self.seen.set)
 
 
@@ -131,6 +131,8 @@ def test_changes_that_came_through_others_are_followed(tmp_path: Path) -> None:
         following = asyncio.ensure_future(link.follow(follower, tmp_path))  # type: ignore[arg-type]
         link.log.changed.set()
         await asyncio.wait_for(follower.seen.wait(), 60)
+        assert [arm.id for one in follower.changes for arm in one.upserted] == ["new"]
+        assert not link.log.changed.is_set()
         following.cancel()
         await parent.end()
         await hearing
@@ -143,8 +145,10 @@ def test_a_worker_ends_with_its_service() -> None:
         parent, ended = _Parent(), asyncio.Event()
         parent.link.end = ended.set
         await parent.link.start(Metrics())
+        await asyncio.sleep(0)
+        assert not ended.is_set()
         parent.reports.close()
-        await asyncio.wait_for(ended.wait(), 60)
+        assert await asyncio.wait_for(ended.wait(), 60)
         await parent.end()
 
     asyncio.run(story())

@@ -12,6 +12,7 @@ from fastbandit.errors import LogError
 from fastbandit.serving.writer import Writer
 from fastbandit.storage.events import Event, Outcome, TimePassed
 from fastbandit.storage.memory_log import MemoryLog
+from tests.serving.little_workers import decision
 
 
 class SlowLog(MemoryLog):
@@ -125,10 +126,10 @@ def test_who_has_many_events_lets_others_go_in_between() -> None:
             await asyncio.sleep(0)
         other = writer.submit([TimePassed()])
         log.gate.set()
-        assert [outcome.seq for outcome in await other] == [513]
+        assert [outcome.seq for outcome in await other] == [257]
         seqs = [outcome.seq for outcome in await many]
-        assert seqs == [*range(1, 513), *range(514, 602)]
-        assert (log.groups, writer.waiting) == ([256, 257, 88], 0)
+        assert seqs == [*range(1, 257), *range(258, 602)]
+        assert (log.groups, writer.waiting) == ([256, 1, 256, 88], 0)
         await writer.stop()
 
     asyncio.run(story())
@@ -146,6 +147,63 @@ def test_a_request_that_failed_in_part_is_not_written_on() -> None:
         log.error = None
         await writer.submit([TimePassed()])
         assert (log.groups, writer.waiting) == ([1], 0)
+        await writer.stop()
+
+    asyncio.run(story())
+
+
+def test_the_decisions_of_a_request_are_written_all_or_none() -> None:
+    log = SlowLog()
+
+    async def story() -> None:
+        writer = Writer(lambda: log, asyncio.get_running_loop())
+        await writer.start()
+        log.gate.clear()
+        made = writer.submit([decision(str(number)) for number in range(1_000)])
+        other = writer.submit([TimePassed()])
+        log.gate.set()
+        assert [len(await one) for one in (made, other)] == [1_000, 1]
+        assert sorted(log.groups) == [1, 1_000]
+        await writer.stop()
+
+    asyncio.run(story())
+
+
+def test_a_log_with_a_spool_takes_decisions_a_part_at_a_time() -> None:
+    log = SlowLog()
+
+    async def story() -> None:
+        writer = Writer(lambda: log, asyncio.get_running_loop(), is_whole=False)
+        await writer.start()
+        await writer.submit([decision(str(number)) for number in range(300)])
+        assert log.groups == [256, 44]
+        await writer.stop()
+
+    asyncio.run(story())
+
+
+def test_small_requests_and_parts_of_large_ones_take_turns() -> None:
+    log = SlowLog()
+
+    async def story() -> None:
+        writer = Writer(lambda: log, asyncio.get_running_loop())
+        await writer.start()
+        log.gate.clear()
+        first = writer.submit([TimePassed()])
+        while writer._gathered:  # the first group is on its way
+            await asyncio.sleep(0)
+        large = [writer.submit([TimePassed() for _ in range(300 + n)]) for n in range(2)]
+        small = [writer.submit([TimePassed()]) for _ in range(3)]
+        log.gate.set()
+        await asyncio.gather(first, *large, *small)
+        assert log.groups == [
+            1,
+            3,
+            256,
+            256,
+            44,
+            45,
+        ]  # neither large one waits for all of the other
         await writer.stop()
 
     asyncio.run(story())

@@ -21,6 +21,7 @@ STATIC: dict[str, tuple[bytes, str]] = {
     "/console/console.js": _read("console.js"),
     "/console/drawing.js": _read("drawing.js"),
     "/console/explanation.js": _read("explanation.js"),
+    "/console/names.js": _read("names.js"),
     "/console/shadow.js": _read("shadow.js"),
 }
 """The page's files by their path: content and content type."""

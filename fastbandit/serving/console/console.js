@@ -5,6 +5,7 @@ import {
   short, spark, timeChart, whiskers, draw,
 } from "./drawing.js";
 import { explainer, showLatest } from "./explanation.js";
+import { showNames } from "./names.js";
 import { showShadow } from "./shadow.js";
 
 const EVERY_MS = 2000;
@@ -311,6 +312,7 @@ const PANELS = [
   [showLatest, ["latest", "titles"]],
   [showRewards, ["rewards", "notes"]],
   [showModels, ["candidates", "learner", "notes"]],
+  [showNames, ["serving"]],
 ];
 const shown = new Map();
 

@@ -28,7 +28,9 @@ _MOST_BUCKETS = 72
 _WIDTHS_S = (10, 30, 60, 120, 300, 600, 1200, 3600, 10800, 21600, 43200, 86400)
 _READING_S = 0.3
 _NONE = Sums()
-_LATEST = "SELECT id, at, version, arms FROM main.decisions ORDER BY seq DESC LIMIT 10"
+_LATEST = """
+SELECT id, at, version, arms FROM main.decisions WHERE arms <> '[]' ORDER BY seq DESC LIMIT 10
+"""  # without arms are those that were forgotten, or are deferred
 
 
 @dataclass(frozen=True)

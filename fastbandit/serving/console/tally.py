@@ -27,6 +27,7 @@ from fastbandit.serving.console.buckets import (
     width,
 )
 from fastbandit.serving.console.comparison import ComparisonTally
+from fastbandit.storage.deferral import deferred_id
 
 DELAYS_S = (
     0.01, 0.03, 0.1, 0.3, 1, 3, 10, 30, 60, 180, 600, 1800, 3600, 10800, 21600, 86400, 259200
@@ -67,7 +68,8 @@ SELECT 'made', {start("at")}, version, max({width("at")}), count(*), sum(size), 
 FROM (
     SELECT at, iif(decided_by = 'bandit', version, {BASELINE}) AS version, until, default_reward,
         json_array_length(arms) AS size
-    FROM main.decisions WHERE seq > :after AND seq <= :last
+    FROM main.decisions
+    WHERE seq > :after AND seq <= :last AND id NOT GLOB '{deferred_id("*")}'
 )
 WHERE true GROUP BY 2, 3
 {_ADD}"""

@@ -1,0 +1,279 @@
+"""What is done at the routes of Personalizer that administrators use."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from collections import defaultdict
+from contextlib import suppress
+from pathlib import Path
+from urllib.parse import parse_qs
+
+import msgspec
+
+from fastbandit.errors import DataError
+from fastbandit.runtime.explanation import BASE
+from fastbandit.serving.explaining import Known, explain_decision
+from fastbandit.serving.handlers import Answer, Table, read_body
+from fastbandit.serving.personalizer import configuration, evaluations
+from fastbandit.serving.personalizer.errors import not_carried_over
+from fastbandit.serving.personalizer.logs import log_properties
+from fastbandit.serving.personalizer.model_files import archive_of, properties_of
+from fastbandit.serving.personalizer.schemas import (
+    NEVER,
+    ContainerStatus,
+    Evaluation,
+    EvaluationContract,
+    PolicyContract,
+    ServiceConfiguration,
+)
+from fastbandit.serving.problems import Rejection
+from fastbandit.serving.promotion import write_promotion
+from fastbandit.serving.service import Service
+from fastbandit.storage.events import Who
+from fastbandit.storage.joined_rows import Row
+from fastbandit.storage.snapshot_version import Snapshot
+
+_ENCODE = msgspec.json.Encoder().encode
+_EXPLAINED = 20
+_BY_COMMAND = "Versions are rolled back with `fastbandit rollback`, and made by the learner."
+
+
+class AdminRoutes:
+    """Configuration, policy, model, log and evaluations, by operation and method."""
+
+    def __init__(self, service: Service, stored: configuration.Stored) -> None:
+        self.service, self._stored = service, stored
+        self._folder = Path(service.config.server.data_dir)
+        self._files = evaluations.EvaluationFiles(self._folder)
+        self._read_configuration = msgspec.json.Decoder(ServiceConfiguration).decode
+        self._read_policy = msgspec.json.Decoder(PolicyContract).decode
+        self._read_evaluation = msgspec.json.Decoder(EvaluationContract).decode
+        service.polled.append(self.follow)
+
+    def table(self) -> Table:
+        """Return the routes: operation, method, the scope it needs, and what answers."""
+        return {
+            "/configurations/service": {
+                "GET": ("admin", self.configuration),
+                "PUT": ("admin", self.configure),
+            },
+            "/configurations/policy": {
+                "GET": ("admin", self.policy),
+                "PUT": ("admin", self.change_policy),
+                "DELETE": ("admin", self.policy),
+            },
+            "/configurations/applyFromEvaluation": {"POST": ("admin", self.apply_evaluation)},
+            "/model": {
+                "GET": ("admin", self.model),
+                "PUT": ("admin", self.import_model),
+                "DELETE": ("admin", self.reset_model),
+            },
+            "/model/properties": {"GET": ("admin", self.model_properties)},
+            "/logs": {"DELETE": ("admin", self.delete_logs)},
+            "/logs/properties": {"GET": ("admin", self.log_properties)},
+            "/logs/interactions": {"POST": ("admin", self.sdk_logs)},
+            "/logs/observations": {"POST": ("admin", self.sdk_logs)},
+            "/evaluations": {
+                "GET": ("admin", self.list_evaluations),
+                "POST": ("admin", self.evaluate),
+            },
+            "/evaluations/{id}": {
+                "GET": ("admin", self.evaluation),
+                "DELETE": ("admin", self.remove_evaluation),
+            },
+            "/featureImportances": {"GET": ("admin", self.feature_importances)},
+            "/status": {"GET": (None, self.status)},
+        }
+
+    # -- configuration
+
+    async def configuration(self, query: bytes, key: str) -> Answer:
+        self.follow(is_now=True)
+        return 200, _ENCODE(self._shown())
+
+    def _shown(self) -> ServiceConfiguration:
+        stored = None
+        with suppress(DataError):  # one that cannot be read is not followed either
+            stored = configuration.read_stored(self._folder)
+        edited = NEVER if stored is None else stored.last_configuration_edit_date
+        return configuration.shown(self.service.config, decides=self._decides(), edited=edited)
+
+    def _decides(self) -> Who:
+        """Return who decides, also where another worker changed that."""
+        shadow = self.service.decider.shadow
+        if shadow is None:
+            return "bandit"
+        shadow.follow()
+        return shadow.decides
+
+    async def configure(self, body: bytes, key: str) -> Answer:
+        asked = await read_body(self._read_configuration, body, self.service.large.do)
+        is_shared = bool(self.service.config.log.url)
+        decides = self._decides()
+        configuration.check_carried_over(asked, decides=decides, is_shared=is_shared)
+        configuration.applied(self.service.config, asked)  # or it is rejected
+        await asyncio.to_thread(configuration.store, self._folder, asked)
+        wanted = configuration.MODES.get(asked.learning_mode, decides)
+        if wanted != decides:
+            write_promotion(self._folder, wanted, version=self.service.version)
+        self.follow(is_now=True)
+        return 200, _ENCODE(self._shown())
+
+    def follow(self, *, is_now: bool = False) -> None:
+        """Decide by what clients set, also through another worker."""
+        service = self.service
+        config = self._stored.newer(service.config, is_now=is_now)
+        if config is None:
+            return
+        is_learner = config.learn != service.config.learn
+        service.config = config
+        service.decider.set_terms(config.reward, config.select)
+        if is_learner:
+            service.learner.restart(config)
+
+    async def policy(self, query: bytes, key: str) -> Answer:
+        return 200, _ENCODE(self._policy())
+
+    def _policy(self) -> PolicyContract:
+        select = self.service.config.select
+        parts = {name: getattr(select, name) for name in ("exploration", "search", "posterior")}
+        arguments = " ".join(f"--{name} {value}" for name, value in parts.items())
+        return PolicyContract("fastbandit", f"{arguments} --epsilon {select.epsilon:g}")
+
+    async def change_policy(self, body: bytes, key: str) -> Answer:
+        asked, own = await read_body(self._read_policy, body, self.service.large.do), self._policy()
+        if asked.arguments.split() != own.arguments.split():
+            raise not_carried_over(
+                "Learning settings of Vowpal Wabbit do not fit this service, whose policy is "
+                f"{own.arguments!r}. Nothing was changed.",
+                fix="Set select.exploration, search and posterior, and begin a new data folder.",
+            )
+        return 200, _ENCODE(own)
+
+    async def apply_evaluation(self, body: bytes, key: str) -> Answer:
+        raise not_carried_over(
+            "An evaluation makes no learning settings that could be applied.",
+            fix="PUT learningMode Online or Apprentice to let the bandit or the baseline decide.",
+        )
+
+    # -- model
+
+    def _snapshots(self) -> tuple[Snapshot, Snapshot]:
+        """Return the version in service, and the oldest that is here."""
+        store = self.service.follower.store
+        current, every = store.current(), store.list()
+        if current is None or not every:
+            raise Rejection(404, "no model", "There is no model yet.", fix="Wait for the first.")
+        return current, every[0]
+
+    async def model(self, query: bytes, key: str) -> Answer:
+        if parse_qs(query.decode("latin-1")).get("signed", [""])[0].lower() == "true":
+            raise not_carried_over(
+                "A model is not signed as Personalizer did.",
+                fix="Leave out signed; snapshots.signing_key_file signs versions.",
+            )
+        return 200, await asyncio.to_thread(lambda: archive_of(self._snapshots()[0]))
+
+    async def model_properties(self, query: bytes, key: str) -> Answer:
+        return 200, _ENCODE(await asyncio.to_thread(lambda: properties_of(*self._snapshots())))
+
+    async def import_model(self, body: bytes, key: str) -> Answer:
+        raise not_carried_over("A model of Personalizer cannot be read here.", fix=_BY_COMMAND)
+
+    async def reset_model(self, body: bytes, key: str) -> Answer:
+        raise not_carried_over(
+            "A version is learned from the whole log: one that knows nothing would be replaced by "
+            "the next.",
+            fix=f"{_BY_COMMAND} To begin anew, name another data folder.",
+        )
+
+    # -- log
+
+    async def log_properties(self, query: bytes, key: str) -> Answer:
+        self._check_own_log()
+        return 200, _ENCODE(await asyncio.to_thread(log_properties, self._folder))
+
+    async def delete_logs(self, body: bytes, key: str) -> Answer:
+        raise not_carried_over(
+            "What was acknowledged does not leave the log by a request.",
+            fix="Set logRetentionDays; `fastbandit forget` removes what is stored of a subject.",
+        )
+
+    async def sdk_logs(self, body: bytes, key: str) -> Answer:
+        raise not_carried_over(
+            "Interactions and observations of local inference are not taken.",
+            fix="Send rank and reward.",
+        )
+
+    def _check_own_log(self) -> None:
+        if self.service.config.log.url:
+            raise not_carried_over(
+                "A log that several services share is not read for a request.",
+                fix="Copy it with `fastbandit copy-log`, and use `fastbandit evaluate`.",
+            )
+
+    # -- evaluations
+
+    async def evaluate(self, body: bytes, key: str) -> Answer:
+        sent = await read_body(self._read_evaluation, body, self.service.large.do)
+        asked = evaluations.in_utc(sent)
+        self._check_own_log()
+        if asked.policies or asked.enable_offline_experimentation:
+            raise not_carried_over(
+                "Learning settings of Vowpal Wabbit are not judged, nor better ones looked for.",
+                fix="Send no policies, and enableOfflineExperimentation false.",
+            )
+        found = await asyncio.to_thread(self._judged, asked)
+        return 201, _ENCODE(found)
+
+    def _judged(self, asked: EvaluationContract) -> Evaluation:
+        rows = evaluations.judged_rows(self._folder, asked)
+        importance = [[name, f"{share:.4g}"] for name, share in self._importance(rows)]
+        id = secrets.token_hex(16)
+        found = evaluations.evaluation_of(asked, rows, id=id, importance=importance)
+        self._files.write(found)
+        return found
+
+    def _importance(self, rows: list[Row]) -> list[tuple[str, float]]:
+        """Return the mean size of what each feature adds to a score, largest first."""
+        sums: defaultdict[str, float] = defaultdict(float)
+        serving, config = self.service.decider.serving, self.service.config
+        known = Known(config.context.names, config.arms.title, self.service.follower.features_of)
+        found = [self.service.decision(row.decision) for row in rows[-_EXPLAINED:]]
+        some = [] if serving is None else [(serving, made) for made in found if made is not None]
+        for serving, made in some:
+            with suppress(Rejection):  # an arm that is gone cannot be explained
+                added = explain_decision(serving, made, known=known).contributions
+                for name, value in added.items():
+                    sums[name] += abs(value) / len(some)
+        sums.pop(BASE, None)
+        return sorted(sums.items(), key=lambda one: -one[1])
+
+    async def list_evaluations(self, query: bytes, key: str) -> Answer:
+        return 200, _ENCODE(await asyncio.to_thread(self._files.every))
+
+    async def evaluation(self, query: bytes, key: str) -> Answer:
+        return 200, _ENCODE(await asyncio.to_thread(self._files.get, _id_of(query)))
+
+    async def remove_evaluation(self, query: bytes, key: str) -> Answer:
+        await asyncio.to_thread(self._files.remove, _id_of(query))
+        return 204, b""
+
+    async def feature_importances(self, query: bytes, key: str) -> Answer:
+        self._check_own_log()
+        rows = await asyncio.to_thread(evaluations.latest_rows, self._folder, _EXPLAINED)
+        found = await asyncio.to_thread(self._importance, rows)
+        return 200, _ENCODE([{"feature": name, "importance": share} for name, share in found])
+
+    # -- health
+
+    async def status(self, query: bytes, key: str) -> Answer:
+        reasons = self.service.reasons()
+        said = reasons[0].detail if reasons else "The service decides."
+        state = "Invalid" if reasons else "Valid"
+        return 200, _ENCODE(ContainerStatus("fastbandit", state, said))
+
+
+def _id_of(query: bytes) -> str:
+    return parse_qs(query.partition(b"&")[0].decode("latin-1"))["id"][0]

@@ -1,0 +1,181 @@
+"""The configuration of a Personalizer: the settings of the service that may change while it runs.
+
+What a client sets lies in a file of the data folder, in place of what the settings say: all workers
+follow it, and it outlives a restart. No model is ever discarded for it.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from fastbandit.errors import DataError, SettingError
+from fastbandit.files.atomic import mark_of, raising
+from fastbandit.files.manifest import write_json
+from fastbandit.serving.personalizer.durations import duration_of, seconds_of
+from fastbandit.serving.personalizer.errors import not_carried_over
+from fastbandit.serving.personalizer.schemas import ServiceConfiguration
+from fastbandit.serving.problems import Rejection, wrong_field
+from fastbandit.settings.service import Config
+from fastbandit.storage.backups import PERSONALIZER_FILE
+from fastbandit.storage.events import Who
+
+_LOGGER = logging.getLogger("fastbandit.serving")
+MODES: dict[str, Who] = {"Online": "bandit", "Apprentice": "baseline"}
+_AGGREGATIONS = {"earliest": "first", "sum": "sum"}
+_WAIT = (5.0, 2 * 86_400.0)
+_FOLLOW_SECONDS = 0.25
+
+
+def configured(config: Config) -> Config:
+    """Return settings with what a client of Personalizer set in their place, if any did."""
+    if not config.personalizer.enabled:
+        return config
+    stored = read_stored(Path(config.server.data_dir))
+    try:
+        return config if stored is None else applied(config, stored)
+    except Rejection as error:
+        raise SettingError(
+            f"What clients of Personalizer set needs to fit the settings: {PERSONALIZER_FILE} in "
+            f"{config.server.data_dir} does not ({error}). Change the settings, or remove that "
+            f"file to go by them."
+        ) from error
+
+
+def read_stored(folder: Path) -> ServiceConfiguration | None:
+    """Return what a client set, None where none did."""
+    path = folder / PERSONALIZER_FILE
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=ServiceConfiguration)
+    except FileNotFoundError:
+        return None
+    except (OSError, msgspec.MsgspecError, UnicodeDecodeError) as error:
+        raise DataError(
+            f"What clients of Personalizer set needs to stand in a file that can be read: {path} "
+            f"cannot ({error}). Restore it from a backup, or remove it to go by the settings."
+        ) from error
+
+
+def store(folder: Path, asked: ServiceConfiguration) -> ServiceConfiguration:
+    """Write what a client set, whole or not at all; return it with the time of now."""
+    now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    found = msgspec.structs.replace(asked, last_configuration_edit_date=now)
+    needs = f"A configuration needs a data folder that can be written to: {folder} cannot"
+    with raising(DataError, needs, fix="Make room there."):
+        write_json(folder / PERSONALIZER_FILE, msgspec.to_builtins(found))
+    return found
+
+
+def applied(config: Config, asked: ServiceConfiguration) -> Config:
+    """Return settings with those of a configuration in their place, or reject it."""
+    combine = _AGGREGATIONS.get(asked.reward_aggregation.lower())
+    if combine is None:
+        raise _wrong(
+            "Several rewards need to be aggregated as earliest or sum.",
+            "rewardAggregation",
+            asked.reward_aggregation,
+        )
+    wait = _duration("rewardWaitTime", asked.reward_wait_time, *_WAIT)
+    pause = _duration("modelExportFrequency", asked.model_export_frequency, 1.0, 1e9)
+    days = max(0, asked.log_retention_days)
+    try:
+        return replace(
+            config,
+            reward=replace(
+                config.reward, wait_seconds=wait, default=asked.default_reward, combine=combine
+            ),
+            select=replace(config.select, epsilon=asked.exploration_percentage),
+            learn=replace(config.learn, seconds=pause),
+            log=replace(config.log, retain_days=days),
+        )
+    except SettingError as error:
+        raise _wrong(str(error), "defaultReward", asked.default_reward) from error
+
+
+def check_carried_over(asked: ServiceConfiguration, *, decides: Who, is_shared: bool) -> None:
+    """Reject what Personalizer did and this service does not; `decides` is who does now."""
+    if asked.log_mirror_enabled:
+        raise not_carried_over(
+            "Logs are not mirrored to a storage account.",
+            fix="Set logMirrorEnabled false; `fastbandit export --daily` writes a file a day.",
+        )
+    if asked.is_auto_optimization_enabled:
+        raise not_carried_over(
+            "Learning settings are not optimised by themselves.",
+            fix="Compare them with `fastbandit evaluate`; set isAutoOptimizationEnabled false.",
+        )
+    if asked.learning_mode and asked.learning_mode not in MODES:
+        raise not_carried_over(
+            f"A service is in the mode Online or Apprentice: got {asked.learning_mode}.",
+            fix="Set learn.enabled = false to only log.",
+        )
+    if is_shared and asked.learning_mode and MODES[asked.learning_mode] != decides:
+        raise not_carried_over(
+            "Where several deciders share a log, none of them changes the mode for all.",
+            fix="Run `fastbandit promote`, with --back for Apprentice; leave out learningMode.",
+        )
+
+
+def shown(config: Config, *, decides: Who, edited: str) -> ServiceConfiguration:
+    """Return the settings of a service as a configuration."""
+    mode = next(name for name, who in MODES.items() if who == decides)
+    return ServiceConfiguration(
+        reward_wait_time=duration_of(config.reward.wait_seconds),
+        default_reward=config.reward.default,
+        reward_aggregation="sum" if config.reward.combine == "sum" else "earliest",
+        exploration_percentage=config.select.epsilon,
+        model_export_frequency=duration_of(config.learn.seconds),
+        log_retention_days=config.log.retain_days or -1,
+        learning_mode=mode,
+        last_configuration_edit_date=edited,
+    )
+
+
+class Stored:
+    """Follows the file of what clients set: `newer` returns settings once it changed.
+
+    What cannot be read, or does not fit the settings, changes nothing.
+    """
+
+    def __init__(self, config: Config) -> None:
+        self._folder = Path(config.server.data_dir)
+        self._seen, self._looked_at = mark_of(self._folder / PERSONALIZER_FILE), 0.0
+
+    def newer(self, config: Config, *, is_now: bool = False) -> Config | None:
+        """Return settings anew where the file changed since; it is looked at now and then."""
+        now = time.monotonic()
+        if not is_now and now - self._looked_at < _FOLLOW_SECONDS:
+            return None
+        self._looked_at, mark = now, mark_of(self._folder / PERSONALIZER_FILE)
+        if mark == self._seen:
+            return None
+        self._seen = mark
+        try:
+            stored = read_stored(self._folder)
+            return None if stored is None else applied(config, stored)
+        except (DataError, Rejection) as error:
+            reason = " ".join(str(error).split())
+            _LOGGER.error("a configuration cannot be followed", extra={"reason": reason})
+            return None
+
+
+def _duration(field: str, text: str, least: float, most: float) -> float:
+    found = seconds_of(text)
+    if found is None or not least <= found <= most:
+        raise _wrong(
+            f"{field} needs to be a duration of ISO 8601 from {duration_of(least)} to "
+            f"{duration_of(most)}, such as PT10M.",
+            field,
+            text,
+        )
+    return found
+
+
+def _wrong(said: str, field: str, value: Any) -> Rejection:
+    return wrong_field(said, fix="Correct it; nothing was changed.", field=field, value=value)

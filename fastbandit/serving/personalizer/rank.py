@@ -1,0 +1,111 @@
+"""A rank is a select with arms of its own: which of some actions, and how likely each was."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+from msgspec import UNSET
+
+from fastbandit.serving.decider import Decider
+from fastbandit.serving.personalizer.events import decision_id, merged
+from fastbandit.serving.personalizer.schemas import (
+    RankableAction,
+    RankedAction,
+    RankRequest,
+    RankResponse,
+)
+from fastbandit.serving.problems import wrong_field
+from fastbandit.serving.schemas import Baseline, OfferedArm, SelectRequest
+from fastbandit.serving.select_reader import new_id
+from fastbandit.storage.events import DecisionMade
+
+
+def check_actions(actions: Sequence[RankableAction], most: int) -> None:
+    """Reject too many actions, and two of one id."""
+    if len(actions) > most:
+        raise wrong_field(
+            f"A rank may bring at most {most} actions: got {len(actions)}.",
+            fix="Send fewer, or raise personalizer.max_actions.",
+            field="actions",
+            value=len(actions),
+        )
+    ids = [action.id for action in actions]
+    if len({*ids}) < len(ids):
+        twice = next(n for n, id in enumerate(ids) if id in ids[:n])
+        raise wrong_field(
+            "Each action needs an id of its own.",
+            fix="Send each action once.",
+            field=f"actions[{twice}].id",
+            value=ids[twice],
+        )
+
+
+def to_select(request: RankRequest, decider: Decider) -> SelectRequest:
+    """Return a rank as a select; the first action that may be chosen is the baseline."""
+    excluded = {*(request.excluded_actions or ())}
+    eligible = [action for action in request.actions if action.id not in excluded]
+    if not eligible:
+        raise wrong_field(
+            "A rank needs an action that is not excluded: all of them are.",
+            fix="Exclude fewer of them.",
+            field="excludedActions",
+            value=len(excluded),
+        )
+    return select_of(
+        eligible,
+        decider,
+        id=new_id() if request.event_id is None else decision_id(request.event_id),
+        context=merged(request.context_features),
+        baseline=eligible[0].id,
+    )
+
+
+def select_of(
+    actions: Sequence[RankableAction],
+    decider: Decider,
+    *,
+    id: str,
+    context: dict[str, object],
+    baseline: str,
+) -> SelectRequest:
+    """Return the select of one of some actions."""
+    is_named = decider.shadow is not None and decider.shadow.baseline == "request"
+    return SelectRequest(
+        context=context if context or decider.schema is not None else UNSET,
+        arms=[OfferedArm(action.id, merged(action.features)) for action in actions],
+        id=id,
+        baseline=Baseline(baseline, 1.0) if is_named else None,
+    )
+
+
+def response(
+    request: RankRequest, made: DecisionMade, shares: dict[str, float], *, event: str
+) -> RankResponse:
+    """Return the answer to a rank, of a decision as it stands in the log."""
+    chosen = str(made.arms[0])
+    excluded = {*(request.excluded_actions or ())}
+    ids = [action.id for action in request.actions]
+    eligible = [id for id in ids if id not in excluded]
+    shares = _as_logged({id: shares.get(id, 0.0) for id in eligible}, chosen, made)
+    eligible.sort(key=lambda id: (id != chosen, -shares.get(id, 0.0)))
+    ranked = _at_their_place(eligible, ids, excluded)
+    ranking = [RankedAction(id, 0.0 if id in excluded else shares.get(id, 0.0)) for id in ranked]
+    return RankResponse(ranking, event, chosen)
+
+
+def _as_logged(shares: dict[str, float], chosen: str, made: DecisionMade) -> dict[str, float]:
+    """Return probabilities that agree with the log: it has that of the action that was chosen."""
+    own = 1.0 if made.propensities is None else made.propensities[0]
+    if shares.get(chosen) == own:
+        return shares
+    others = {id: share for id, share in shares.items() if id != chosen}
+    if not any(others.values()):  # another would decide now, and for this one alone
+        others = dict.fromkeys(others, 1.0)
+    scale = (1.0 - own) / (sum(others.values()) or 1.0)
+    return {id: scale * share for id, share in others.items()} | {chosen: own}
+
+
+def _at_their_place(ranked: list[str], ids: list[str], excluded: Collection[str]) -> list[str]:
+    """Return a ranking with the excluded ones where the request had them."""
+    others = iter(ranked)
+    return [id if id in excluded else next(others) for id in ids]

@@ -1,0 +1,164 @@
+"""What clients set holds at once, for all workers and after a restart, and discards no model."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from fastbandit.errors import SettingError
+from fastbandit.serving.personalizer.configuration import check_carried_over, configured, store
+from fastbandit.serving.personalizer.schemas import ServiceConfiguration
+from fastbandit.serving.problems import Rejection
+from fastbandit.serving.promotion import read_promotion
+from fastbandit.settings.service import Config
+from fastbandit.storage.backups import PERSONALIZER_FILE
+from tests.serving.little_named import events_of
+from tests.serving.personalizer.little_personalizer import Client, tell
+
+ASKED: dict[str, Any] = {
+    "rewardWaitTime": "PT20M",
+    "defaultReward": 0.25,
+    "rewardAggregation": "sum",
+    "explorationPercentage": 0.2,
+    "modelExportFrequency": "PT2M",
+    "logRetentionDays": 90,
+}
+
+
+def test_it_shows_the_settings_of_the_service(make: Callable[..., Config]) -> None:
+    async def story(client: Client) -> Any:
+        return (await client("GET", "/configurations/service")).body
+
+    shown = tell(make(reward__wait_seconds=90.0, select__epsilon=0.1), story)
+
+    assert shown["rewardWaitTime"] == "PT1M30S"
+    assert (shown["defaultReward"], shown["rewardAggregation"]) == (0.0, "earliest")
+    assert (shown["explorationPercentage"], shown["learningMode"]) == (0.1, "Online")
+    assert (shown["modelExportFrequency"], shown["logRetentionDays"]) == ("PT1M", -1)
+
+
+def test_what_is_set_holds_for_the_next_rank_and_after_a_restart(config: Config) -> None:
+    async def story(client: Client) -> Any:
+        reply = await client("PUT", "/configurations/service", ASKED)
+        assert reply.status == 200, reply
+        assert {name: reply.body[name] for name in ASKED} == ASKED
+        assert reply.body["lastConfigurationEditDate"] > "2020"
+        await client.rank("x", "y")
+        return reply.body
+
+    async def later(client: Client) -> Any:
+        return (await client("GET", "/configurations/service")).body
+
+    said = tell(config, story)
+    (made,) = events_of(config)
+    assert (made.wait, made.default_reward, made.adds_up) == (1_200_000_000, 0.25, True)
+    assert made.epsilon == 0.2
+    assert tell(config, later) == said
+    assert configured(config).learn.seconds == 120
+    assert configured(config).log.retain_days == 90
+
+
+def test_in_apprentice_mode_the_first_action_is_taken_and_the_bandit_only_compared(
+    config: Config,
+) -> None:
+    async def story(client: Client) -> None:
+        asked = ASKED | {"learningMode": "Apprentice"}
+        reply = await client("PUT", "/configurations/service", asked)
+        assert reply.body["learningMode"] == "Apprentice"
+        found = await client.rank("x", "y", "z", excludedActions=["x"])
+        assert found["rewardActionId"] == "y"
+        assert [one["probability"] for one in found["ranking"]] == [0.0, 1.0, 0.0]
+        reply = await client("PUT", "/configurations/service", ASKED | {"learningMode": "Online"})
+        assert reply.body["learningMode"] == "Online"
+        chosen = [(await client.rank("x", "y", "z"))["rewardActionId"] for _ in range(20)]
+        assert {*chosen} > {"x"}
+
+    tell(config, story)
+    made = events_of(config)
+    assert [one.decided_by for one in made[:2]] == ["baseline", "bandit"]
+    assert {one.other for one in made[1:]} == {"x"}
+
+
+@pytest.mark.parametrize(
+    ("wrong", "status", "field"),
+    [
+        ({"rewardWaitTime": "ten minutes"}, 400, "rewardWaitTime"),
+        ({"rewardWaitTime": "PT1S"}, 400, "rewardWaitTime"),
+        ({"rewardWaitTime": "P3D"}, 400, "rewardWaitTime"),
+        ({"rewardAggregation": "median"}, 400, "rewardAggregation"),
+        ({"explorationPercentage": 20}, 400, "explorationPercentage"),
+        ({"logMirrorEnabled": True}, 501, None),
+        ({"isAutoOptimizationEnabled": True}, 501, None),
+        ({"learningMode": "LoggingOnly"}, 501, None),
+    ],
+)
+def test_what_cannot_be_set_is_rejected_and_changes_nothing(
+    config: Config, wrong: dict[str, Any], status: int, field: str | None
+) -> None:
+    async def story(client: Client) -> None:
+        before = (await client("GET", "/configurations/service")).body
+        reply = await client("PUT", "/configurations/service", ASKED | wrong)
+        error = reply.body["error"]
+        assert (reply.status, error.get("target")) == (status, field), reply
+        assert (await client("GET", "/configurations/service")).body == before
+
+    tell(config, story, base="/personalizer/v1.1-preview.3")
+
+
+def test_what_another_worker_was_told_holds_here_without_a_rank(config: Config) -> None:
+    asked = msgspec.convert(ASKED, ServiceConfiguration)
+
+    async def story(client: Client) -> None:
+        store(Path(config.server.data_dir), asked)
+        shown = (await client("GET", "/configurations/service")).body
+        assert {name: shown[name] for name in ASKED} == ASKED
+        store(Path(config.server.data_dir), msgspec.structs.replace(asked, default_reward=0.5))
+        for _ in range(1_000):
+            await asyncio.sleep(0.01)
+            if client.service.config.reward.default == 0.5:
+                break
+        assert client.service.config.reward.default == 0.5
+
+    tell(config, story)
+
+
+def test_a_file_that_cannot_be_read_changes_nothing(config: Config) -> None:
+    async def story(client: Client) -> None:
+        await client("PUT", "/configurations/service", ASKED)
+        (Path(config.server.data_dir) / PERSONALIZER_FILE).write_text("{")
+        client.service.polled[0]()
+        await client.rank("x", "y")
+        assert (await client("GET", "/configurations/service")).body["defaultReward"] == 0.25
+
+    tell(config, story)
+
+
+def test_what_was_set_and_no_longer_fits_the_settings_is_said_at_the_start(
+    make: Callable[..., Config],
+) -> None:
+    config = make(reward__kind="binary")
+    store(Path(config.server.data_dir), msgspec.convert(ASKED, ServiceConfiguration))
+
+    with pytest.raises(SettingError, match=r"personalizer\.json"):
+        configured(config)
+
+
+def test_the_mode_may_be_put_as_it_is_where_a_log_is_shared() -> None:
+    asked = msgspec.convert(ASKED | {"learningMode": "Online"}, ServiceConfiguration)
+
+    check_carried_over(asked, decides="bandit", is_shared=True)
+    with pytest.raises(Rejection):
+        check_carried_over(asked, decides="baseline", is_shared=True)
+
+
+def test_a_mode_that_is_put_as_it_is_is_no_promotion(config: Config) -> None:
+    async def story(client: Client) -> None:
+        await client("PUT", "/configurations/service", ASKED | {"learningMode": "Online"})
+
+    tell(config, story)
+    assert read_promotion(Path(config.server.data_dir)) is None

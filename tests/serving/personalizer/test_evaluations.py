@@ -1,0 +1,111 @@
+"""Evaluations compare what was chosen with the first action and with chance, on the log."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from fastbandit.settings.service import Config
+from tests.serving.personalizer.little_personalizer import NEW, Client, tell
+
+ASKED = {
+    "name": "first",
+    "startTime": "2020-01-01T00:00:00Z",
+    "endTime": "2100-01-01T00:00:00Z",
+    "policies": [],
+}
+
+
+async def play(client: Client, *, rounds: int = 40) -> None:
+    for _ in range(rounds):
+        found = await client.rank("x", "y")
+        value = float(found["rewardActionId"] == "y")
+        await client("POST", f"/events/{found['eventId']}/reward", {"value": value})
+
+
+def test_each_policy_is_judged_by_what_it_would_have_chosen(config: Config) -> None:
+    async def story(client: Client) -> Any:
+        await play(client)
+        reply = await client("POST", "/evaluations", ASKED)
+        assert reply.status == 201, reply
+        return reply.body
+
+    found = tell(config, story, base=NEW)
+    totals = {one["name"]: one["totalSummary"] for one in found["policyResults"]}
+    assert totals["Baseline"]["averageReward"] == 0.0  # x never earns anything
+    online = totals["Online"]["averageReward"]
+    assert totals["Online"]["ipsEstimatorDenominator"] == 40
+    assert totals["Random"]["averageReward"] == pytest.approx(online)  # it was uniform
+    assert (found["status"], found["evaluationType"]) == ("completed", "Manual")
+    windows = next(one for one in found["policyResults"] if one["name"] == "Online")["summary"]
+    assert sum(one["ipsEstimatorDenominator"] for one in windows) == 40
+    assert {name for name, _ in found["featureImportance"]} <= {
+        *("age", "country", "likes", "member", "title", "price", "genre", "since", "arm")
+    }
+
+
+def test_they_are_listed_read_and_deleted(config: Config) -> None:
+    async def story(client: Client) -> None:
+        await play(client, rounds=4)
+        made = (await client("POST", "/evaluations", ASKED)).body
+        assert (await client("GET", "/evaluations")).body == [made]
+        assert (await client("GET", f"/evaluations/{made['id']}")).body == made
+        assert (await client("DELETE", f"/evaluations/{made['id']}")).status == 204
+        assert (await client("GET", "/evaluations")).body == []
+        for method in ("GET", "DELETE"):
+            reply = await client(method, f"/evaluations/{made['id']}")
+            assert (reply.status, reply.body["error"]["code"]) == (404, "EvaluationNotFound")
+        for id in ("..%2F..", "../snapshots", "x"):
+            assert (await client("GET", f"/evaluations/{id}")).status == 404
+
+    tell(config, story, base=NEW)
+
+
+@pytest.mark.parametrize(
+    ("since", "until"),
+    [
+        ("2020-01-01T00:00:00", "2100-01-01T00:00:00"),
+        ("2020-01-01T02:00:00+02:00", "2100-01-01T02:00:00+02:00"),
+    ],
+)
+def test_times_without_a_zone_are_of_utc(config: Config, since: str, until: str) -> None:
+    async def story(client: Client) -> None:
+        await play(client, rounds=4)
+        reply = await client("POST", "/evaluations", ASKED | {"startTime": since, "endTime": until})
+        assert reply.status == 201, reply
+        assert reply.body["startTime"] == "2020-01-01T00:00:00.000000Z"
+
+    tell(config, story, base=NEW)
+
+
+def test_a_time_before_all_years_is_rejected(config: Config) -> None:
+    async def story(client: Client) -> None:
+        asked = ASKED | {"startTime": "0001-01-01T00:00:00+14:00"}
+        reply = await client("POST", "/evaluations", asked)
+        assert (reply.status, reply.body["error"]["target"]) == (400, "startTime")
+
+    tell(config, story, base=NEW)
+
+
+def test_an_evaluation_of_nothing_or_of_other_learning_settings_is_rejected(
+    config: Config,
+) -> None:
+    async def story(client: Client) -> None:
+        reply = await client("POST", "/evaluations", ASKED)
+        assert (reply.status, reply.body["error"]["code"]) == (400, "InvalidEvaluationContract")
+        other = ASKED | {"policies": [{"name": "vw", "arguments": "--cb_explore_adf"}]}
+        reply = await client("POST", "/evaluations", other)
+        assert (reply.status, reply.body["error"]["code"]) == (501, "OperationNotAllowed")
+
+    tell(config, story, base=NEW)
+
+
+def test_feature_importances_are_those_of_the_last_decisions(config: Config) -> None:
+    async def story(client: Client) -> Any:
+        await play(client, rounds=3)
+        return (await client("GET", "/featureImportances")).body
+
+    found = tell(config, story, base=NEW)
+    sizes = [one["importance"] for one in found]
+    assert sizes == sorted(sizes, reverse=True)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from fastbandit.arms.box import Box as Box
+    from fastbandit.arms.budget import Budget as Budget
     from fastbandit.bandit import Bandit as Bandit
     from fastbandit.baselines import BestArmBandit as BestArmBandit
     from fastbandit.baselines import LinearTS as LinearTS
@@ -52,6 +53,7 @@ _HOMES = {
     "BestArmBandit": "fastbandit.baselines",
     "BootstrapPosterior": "fastbandit.reward.bootstrap_model",
     "Box": "fastbandit.arms.box",
+    "Budget": "fastbandit.arms.budget",
     "Chosen": "fastbandit.types",
     "Decision": "fastbandit.types",
     "Dense": "fastbandit.features.kinds",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from copy import copy
 from dataclasses import replace
 from pathlib import Path
@@ -12,18 +12,16 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from fastbandit.arms import spaces
 from fastbandit.arms.box_space import BoxSpace
 from fastbandit.arms.catalogue import Catalogue, Embed
 from fastbandit.arms.columns import Columns
 from fastbandit.arms.ids import list_ids
-from fastbandit.arms.requests import ArmTable, Request, read_context
 from fastbandit.arms.rows import Upserted
-from fastbandit.arms.spaces import read_interactions, read_more, read_request, read_space, table_of
 from fastbandit.arms.stale_ids import check_known
 from fastbandit.audit import audit
 from fastbandit.declaration import check_seed
-from fastbandit.errors import SettingError
-from fastbandit.features.rewards import RewardKind, check_reward_kind
+from fastbandit.features.rewards import RewardKind
 from fastbandit.interfaces import Exploration, Posterior, RewardModel, Search
 from fastbandit.noise.philox import decision_seeds
 from fastbandit.optim.process_group import SINGLE, ProcessGroup
@@ -54,9 +52,10 @@ class Bandit:
     an embedding of its own; with `embed_ids` arms have both. `columns` are what predicates of
     `select(eligible=)` speak of, a dict of lists or a frame. `context` is a table of contexts, a
     `Schema`, the number of their features, or a kind of them. `exploration`, `search` and
-    `posterior` are names or objects; `preset` names the settings of what is named, or a TOML file
-    of them. A part from outside the package may be named by its import path, "my_module:MySearch",
-    if `part_modules` has its module. `progress` shows a bar during updates (None: on a terminal).
+    `posterior` are names or objects; `preset` names settings of what is named, or a file of them.
+    `reward` is "binary", "real", or weights of outcomes: {"quality": 1, "cost": -0.5}. A part from
+    outside may be named by its import path, "my_module:MySearch", if `part_modules` has its module.
+    `progress` shows a bar during updates (None: on a terminal).
     """
 
     def __init__(
@@ -66,7 +65,7 @@ class Bandit:
         ids: Iterable[Any] | None = None,
         columns: Any = None,
         context: Any,
-        reward: RewardKind = "binary",
+        reward: RewardKind | Mapping[str, float] = "binary",
         exploration: str | Exploration = "ts",
         search: str | Search = "auto",
         preset: Preset = "default",
@@ -77,18 +76,12 @@ class Bandit:
         device: str = "cpu",
         progress: bool | None = None,
     ) -> None:
-        check_reward_kind(reward)
-        kind = read_context(context)
-        space, arm_kind = read_space(arms, ids, columns, embed_ids=embed_ids)
+        kind, space, arm_kind = spaces.read_both(context, arms, ids, columns, embed_ids=embed_ids)
         self._device, self._progress = check_device(device), progress
         self._private: RewardModel | None = None  # a model that only this bandit holds
+        parts = PartNames(exploration, search, posterior, part_modules)
         self._blueprint = blueprint(
-            PartNames(exploration, search, posterior, part_modules),
-            context=kind,
-            arm=arm_kind,
-            reward=reward,
-            preset=preset,
-            seed=check_seed(seed),
+            parts, context=kind, arm=arm_kind, reward=reward, preset=preset, seed=check_seed(seed)
         )
         self._state = State(self._blueprint.policy(space, device=self._device))
 
@@ -116,9 +109,9 @@ class Bandit:
         Before the first update every arm is equally likely (`Decision.uniform`).
         """
         check_diversity(diversity)
-        if strict:
-            check_known(eligible, self._table.ids)
         state, frozen = self._with_compiled()
+        if strict:
+            check_known(eligible, state.table(self._blueprint).ids)
         terms: dict[str, Any] = {"diversity": diversity, "explore": explore}
         if frozen is not None:
             inputs = self._blueprint.context.read(contexts, what="contexts")
@@ -127,9 +120,11 @@ class Bandit:
             terms |= {"seeds": known if seeds is None else seeds, "threads": threads}
             decision = frozen.select(inputs, k=k, eligible=eligible, **terms)
         else:
-            request = self._read_request(contexts, k=k, eligible=eligible, strict=strict)
+            asked = {"k": k, "eligible": eligible, "strict": strict}
+            request = state.read_request(self._blueprint, contexts, **asked)
             terms |= {"seeds": seeds, "version": state.version}
-            decision = decide_by_torch(state.policy, self._table, request, **terms)
+            table = state.table(self._blueprint)
+            decision = decide_by_torch(state.policy, table, request, **terms)
         if seeds is None:
             self._state = replace(state, decisions=state.decisions + len(decision.seeds))
         return decision
@@ -150,11 +145,12 @@ class Bandit:
         of this update, the next one unless given; `curve` is called with the loss as it falls. All
         ranks of a process `group` call this alike, and learn together.
         """
-        fresh = self._read_interactions(contexts, arms, rewards)
+        plan = self._blueprint.grown(contexts=contexts)
+        fresh = self._state.read_interactions(plan, contexts, arms, rewards)
         if len(fresh) == 0 and not self._state.pending:
             return
         version = self._state.version + 1 if version is None else check_version(version)
-        self._learn("Update", fresh, version=version, curve=curve, group=group)
+        self._learn("Update", fresh, plan, version=version, curve=curve, group=group)
 
     def fit(
         self,
@@ -169,22 +165,36 @@ class Bandit:
 
         An interaction counts `trust` times, above 0 and at most 1. None is 1, but more than
         100,000 interactions count as so many in all: what comes later would drown in them. With
-        `propensities`, the probability with which each arm was taken, one counts by their inverse,
-        at most ten times the median. A reward model does not need them; they may help where it
-        cannot follow the rewards and the log favours some arms.
+        `propensities` of the arms taken, one counts by their inverse, at most ten times the median;
+        they may help where a model cannot follow the rewards and the log favours some arms.
         """
-        fresh = self._read_interactions(contexts, arms, rewards)
-        weights = log_weights(trust, propensities, count=len(fresh))
+        plan = self._blueprint.grown(contexts=contexts)
+        fresh = self._state.read_interactions(plan, contexts, arms, rewards)
+        fresh = replace(fresh, weights=log_weights(trust, propensities, count=len(fresh)))
         if len(fresh):
-            fresh = replace(fresh, weights=weights)
-            self._learn("Fit", fresh, version=self._state.version + 1)
+            self._learn("Fit", fresh, plan, version=self._state.version + 1)
         return self
 
-    def _learn(self, doing: str, fresh: Interactions, *, version: int, **others: Any) -> None:
+    def reweight(self, weights: Mapping[str, float]) -> None:
+        """Count these outcomes by other weights, and learn the whole history anew.
+
+        An outcome that is not named keeps its weight; one of weight 0 is not needed any more.
+        """
+        plan, before = self._blueprint.reweighted(weights), self._state.everything
+        if before is None:
+            self._blueprint = plan
+            return
+        self._learn("Reweighting", before.take(slice(0)), plan, version=self.version + 1)
+
+    def grow(self, *, contexts: Any = None, arms: Any = None) -> None:
+        """Let open schemas read the new names of rows, as `update` does; nothing is learned."""
+        self._blueprint = self._blueprint.grown(contexts=contexts, arms=arms)
+
+    def _learn(self, doing: str, fresh: Interactions, plan: Blueprint, **others: Any) -> None:
         with progress_bar(doing, is_shown=self._progress) as progress:
-            reports = Reports(progress, **others)
-            learned = self._state.learned(self._blueprint, fresh, version, reports)
-        self._state = replace(learned, decisions=self._state.decisions)  # some came meanwhile
+            learned = self._state.learned(plan, fresh, Reports(progress, **others))
+        now = self._state.decisions  # some came meanwhile
+        self._blueprint, self._state = plan, replace(learned, decisions=now)
 
     def observe(self, *, contexts: Any, arms: Any, rewards: Any) -> None:
         """Learn from rewards at once, exactly, without training anything anew.
@@ -197,7 +207,7 @@ class Bandit:
         if state.version == 0:
             self.update(contexts=contexts, arms=arms, rewards=rewards)
             return
-        fresh = self._read_interactions(contexts, arms, rewards)
+        fresh = state.read_interactions(self._blueprint, contexts, arms, rewards)
         if len(fresh):
             mine = model if self._private is state.policy.model else model.private()
             self._state = state.observed(fresh, mine)
@@ -212,7 +222,7 @@ class Bandit:
 
     def audit(self, contexts: Any) -> Audit:
         """Compare the search with an exhaustive one, under the draws of the next decisions."""
-        request = self._read_request(contexts, k=1, eligible=None, strict=True)
+        request = self._state.read_request(self._blueprint, contexts, k=1)
         check_learned(self.version, what="An audit")
         return audit(self.policy, request.contexts, seeds=request.seeds)
 
@@ -242,10 +252,7 @@ class Bandit:
         return None if isinstance(self.policy.arms, BoxSpace) else self.policy.arms.rows.columns
 
     def set_columns(self, columns: Any) -> None:
-        """Set the columns that predicates speak of, in place of those they had.
-
-        A mapping or frame, with one value for each row there ever was, discarded arms included.
-        """
+        """Set the columns that predicates speak of: one value a row, also of discarded arms."""
         catalogue = self._catalogue("give columns to")
         self._replace_arms(replace(catalogue, rows=catalogue.rows.with_columns(columns)))
 
@@ -253,12 +260,12 @@ class Bandit:
         self, arms: Any = None, *, ids: Iterable[Any] | None = None, columns: Any = None
     ) -> None:
         """Let more arms be chosen from now on; they are indexed anew, so add them in bulk."""
-        catalogue, kind = self._catalogue("add arms to"), self._blueprint.arm
-        more = read_more(kind, arms, ids, columns, first=len(catalogue.table))
-        named, features, columns = more
+        after, plan = self._catalogue("add arms to"), self._blueprint.grown(arms=arms)
+        named, features, columns = spaces.read_more(plan.arm, arms, ids, columns, after=after)
+        terms = {"columns": columns, "embed": self._embed_arms}
         with torch.no_grad():
-            grown = catalogue.add(named, features, columns=columns, embed=self._embed_arms)
-        self._replace_arms(grown)
+            grown = after.add(named, features, **terms)
+        self._replace_arms(grown, plan)
 
     def upsert_arms(
         self, arms: Any, *, ids: Any = None, columns: Any = None, is_trial: bool = False
@@ -267,13 +274,13 @@ class Bandit:
 
         A trial changes nothing: it counts what would happen, or raises what it would raise.
         """
-        catalogue, kind = self._catalogue("upsert arms into"), self._blueprint.arm
-        first = len(catalogue.table)
-        named, features, columns = read_more(kind, arms, ids, columns, first=first)
-        ids, terms = list_ids(named), {"columns": columns, "embed": self._embed_arms}
+        after, plan = self._catalogue("upsert arms into"), self._blueprint.grown(arms=arms)
+        named, features, columns = spaces.read_more(plan.arm, arms, ids, columns, after=after)
+        terms = {"columns": columns, "embed": self._embed_arms}
         with torch.no_grad():
-            grown, counts = catalogue.upsert(ids, features, **terms)
-        self._replace_arms(catalogue if is_trial else grown)
+            grown, counts = after.upsert(list_ids(named), features, **terms)
+        if not is_trial:
+            self._replace_arms(grown, plan)
         return counts
 
     def discard_arms(self, ids: Iterable[Any], *, is_trial: bool = False) -> list[Any]:
@@ -291,7 +298,8 @@ class Bandit:
         """How the model sees arms, once it has learned something."""
         return self._state.policy.model.embed_arms if self._state.version else None
 
-    def _replace_arms(self, arms: Catalogue) -> None:
+    def _replace_arms(self, arms: Catalogue, plan: Blueprint | None = None) -> None:
+        self._blueprint = plan or self._blueprint
         if arms is not self.policy.arms:
             self._state = replace(self._state, policy=replace(self.policy, arms=arms))
 
@@ -319,10 +327,23 @@ class Bandit:
         """What it has learned besides, where that is in the log of a service alone."""
         return self._state.in_log
 
-    def with_history(self, history: Interactions | None, in_log: InLog | None = None) -> Bandit:
-        """Return the same bandit with these interactions as what it has learned from."""
+    def with_history(
+        self, history: Interactions | None, in_log: InLog | None = None, *, is_learned: bool = True
+    ) -> Bandit:
+        """Return the same bandit with these interactions as what it learned, or has yet to."""
+        return self._with(self._state.with_history(history, in_log, is_learned=is_learned))
+
+    def rebuilt(self, plan: Blueprint, arms: Catalogue) -> Bandit:
+        """Return a bandit of other parts, with these arms, that has yet to learn all it knows."""
+        return self._with(self._state.rebuilt(plan.policy(arms, device=self._device)), plan)
+
+    def read_again(self, arms: Catalogue) -> Bandit:
+        """Return the same bandit with arms that were read anew, also in what it learned."""
+        return self._with(self._state.read_again(arms))
+
+    def _with(self, state: State, plan: Blueprint | None = None) -> Bandit:
         other = copy(self)
-        other._state = replace(self._state, history=history, pending=(), in_log=in_log)
+        other._blueprint, other._state = plan or self._blueprint, state
         return other
 
     @property
@@ -375,26 +396,5 @@ class Bandit:
         self._state = state = self._state.compiled_by(self._blueprint)
         return state, None if state.compiled is None else state.compiled.frozen
 
-    # -- reading what callers give
-
-    @property
-    def _table(self) -> ArmTable:
-        plan = self._blueprint
-        return table_of(self._state.policy.arms, plan.context, plan.reward, plan.seed)
-
-    def _read_request(
-        self, contexts: Any, *, k: int, eligible: Any, strict: bool = True
-    ) -> Request:
-        arms, first = self._state.policy.arms, self._state.decisions
-        terms = {"k": k, "eligible": eligible, "first": first, "strict": strict}
-        return read_request(arms, self._table, contexts, **terms)
-
-    def _read_interactions(self, contexts: Any, arms: Any, rewards: Any) -> Interactions:
-        given = {"contexts": contexts, "arms": arms, "rewards": rewards}
-        return read_interactions(self._state.policy.arms, self._table, self._blueprint.arm, **given)
-
     def _catalogue(self, doing: str) -> Catalogue:
-        arms = self._state.policy.arms
-        if isinstance(arms, BoxSpace):
-            raise SettingError(f"One cannot {doing} a box: every point of it is an arm.")
-        return arms
+        return spaces.catalogue_of(self._state.policy.arms, doing)

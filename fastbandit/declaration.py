@@ -165,6 +165,9 @@ def _typed(hint: Any, value: Any, limits: Range) -> tuple[str, bool]:
         is_list = isinstance(value, list | tuple)
         is_sound = is_list and all(isinstance(v, str) and v.isprintable() for v in value)
         return "a list of printable texts", is_sound
+    if hint == tuple[tuple[str, float], ...]:
+        needed = "a table of names and finite numbers, such as {quality = 1.0, cost = -0.5}"
+        return needed, _are_weights(value)
     return "", True
 
 
@@ -221,6 +224,21 @@ def _number(value: Any, limits: Range) -> tuple[str, bool]:
         and (below is None or value < below)
     )
     return " ".join(["a finite number", " and ".join(ends)]).rstrip(), is_right
+
+
+def _are_weights(value: Any) -> bool:
+    pairs = [*value.items()] if isinstance(value, Mapping) else value
+    if not isinstance(pairs, list | tuple):
+        return False
+    return all(
+        isinstance(pair, tuple)
+        and len(pair) == 2
+        and isinstance(pair[0], str)
+        and pair[0].isprintable()
+        and pair[0] != ""
+        and _is_finite(pair[1])
+        for pair in pairs
+    )
 
 
 def _is_whole(value: Any) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from html import escape
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
@@ -66,7 +66,9 @@ class Interactions:
     """Decisions whose rewards are known: contexts, the features of the arms taken, rewards.
 
     `weights` say how much each counts; None where each counts once. `rows` are those of the arms
-    in their catalogue; None where there is none, or where they are not known.
+    in their catalogue; None where there is none, or where they are not known. Where rewards are a
+    combination of `outcomes`, those are here by name, NaN where one did not come; a reward is NaN
+    where an outcome that it needs is.
     """
 
     contexts: Inputs
@@ -74,9 +76,15 @@ class Interactions:
     rewards: NDArray[np.float32]
     weights: NDArray[np.float64] | None = None
     rows: NDArray[np.int64] | None = None
+    outcomes: Mapping[str, NDArray[np.float32]] | None = None
 
     def __len__(self) -> int:
         return len(self.rewards)
+
+    @property
+    def known(self) -> Interactions:
+        """Those whose reward is known."""
+        return self if self.outcomes is None else self.take(~np.isnan(self.rewards))
 
     @property
     def total(self) -> float:
@@ -97,13 +105,29 @@ class Interactions:
             np.concatenate([part.rewards for part in parts]),
             weights,
             np.concatenate(rows) if len(rows) == len(parts) else None,
+            _stacked_outcomes(parts),
         )
 
     def take(self, rows: Any) -> Interactions:
         """Return the interactions that a slice or an array of positions names."""
         weights, arm_rows = (None if p is None else p[rows] for p in (self.weights, self.rows))
         contexts, arms = self.contexts.take(rows), self.arms.take(rows)
-        return Interactions(contexts, arms, self.rewards[rows], weights, arm_rows)
+        outcomes = None
+        if self.outcomes is not None:
+            outcomes = {name: values[rows] for name, values in self.outcomes.items()}
+        return Interactions(contexts, arms, self.rewards[rows], weights, arm_rows, outcomes)
+
+
+def _stacked_outcomes(parts: Sequence[Interactions]) -> dict[str, NDArray[np.float32]] | None:
+    """Join outcomes by name; NaN stands where a part has none of a name."""
+    if all(part.outcomes is None for part in parts):
+        return None
+    each = [part.outcomes or {} for part in parts]
+    missing = [np.full(len(part), np.nan, dtype=np.float32) for part in parts]
+    return {
+        name: np.concatenate([of.get(name, none) for of, none in zip(each, missing, strict=True)])
+        for name in dict.fromkeys(name for of in each for name in of)
+    }
 
 
 def html_table(title: str, rows: Iterable[Sequence[object]], headings: Sequence[str] = ()) -> str:

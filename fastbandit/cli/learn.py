@@ -129,7 +129,7 @@ def command(options: Options) -> None:
 
 def _learn_tables(options: Options) -> None:
     """Learn from tables, report, and write a folder to serve from."""
-    from fastbandit.cli.log_learning import LogLearning
+    from fastbandit.cli.log_learning import LogLearning, TableDecisions
     from fastbandit.cli.log_tables import print_schemas, read_log_and_arms
     from fastbandit.cli.service_folder import SETTINGS, begun, write_service
 
@@ -167,7 +167,7 @@ def _learn_tables(options: Options) -> None:
         held_out=options.held_out,
         say=lambda text: click.echo(text, err=True),
     )
-    bandit, learned = how.learn(read)
+    bandit, learned = how.learn(TableDecisions(read))
     done = "written" if config is None else "kept"
     report = {"log": str(log), "out": str(out), **learned.to_json()}
     preset = options.preset

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from datetime import datetime
-from typing import Any
+from functools import cached_property
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,8 +22,8 @@ from fastbandit.learning.joining import Interaction
 
 _MOST_HELD_OUT = 20_000
 _FEWEST = 20  # fewer than these say nothing
-_MOST_ARMS = 2**20  # of more, no model of the reward knows the features
-_ESTIMATORS = ("snips", "dr")
+MOST_ARMS = 2**20  # of more, no model of the reward knows the features
+ESTIMATORS = ("snips", "dr")
 Rows = NDArray[np.int64]
 Say = Callable[[str], None]
 
@@ -97,6 +98,95 @@ def _compared(other: Comparison) -> str:
     )
 
 
+class Decisions(Protocol):
+    """What a bandit learns from: a log of decisions with its arms, however it came.
+
+    `names` are the arms that were taken, as the bandit knows them; `times` may be None.
+    """
+
+    @property
+    def contexts(self) -> NDArray[np.float32]: ...
+
+    @property
+    def names(self) -> list[Any]: ...
+
+    @property
+    def rewards(self) -> NDArray[np.float64]: ...
+
+    @property
+    def times(self) -> Column | None: ...
+
+    @property
+    def reward_kind(self) -> str: ...
+
+    @property
+    def arm_count(self) -> int: ...
+
+    def new_bandit(self, *, preset: str, seed: int) -> Bandit:
+        """Return a bandit that knows all arms, and has learned nothing."""
+        ...
+
+    def judged(self, bandit: Bandit, rows: Rows, *, seed: int) -> Evaluation | None:
+        """Return what a bandit would have earned in some decisions, None where none can say."""
+        ...
+
+
+@dataclass(frozen=True)
+class TableDecisions:
+    """Decisions in a table, whose arms are those of another one."""
+
+    read: LogAndArms
+
+    @cached_property
+    def contexts(self) -> NDArray[np.float32]:
+        return self.read.context.encode(self.read.log.contexts, what="contexts")
+
+    @cached_property
+    def names(self) -> list[Any]:
+        ids = self.read.ids
+        return [ids[row] for row in self.read.chosen.tolist()]
+
+    @property
+    def rewards(self) -> NDArray[np.float64]:
+        return self.read.log.rewards
+
+    @property
+    def times(self) -> Column | None:
+        return self.read.log.times
+
+    @property
+    def reward_kind(self) -> str:
+        return self.read.reward_kind
+
+    @property
+    def arm_count(self) -> int:
+        return self.read.items.rows
+
+    def new_bandit(self, *, preset: str, seed: int) -> Bandit:
+        return Bandit(
+            arms=self.read.items,
+            context=self.read.context,
+            reward=self.reward_kind,  # type: ignore[arg-type]
+            preset=preset,
+            seed=seed,
+        )
+
+    def judged(self, bandit: Bandit, rows: Rows, *, seed: int) -> Evaluation | None:
+        read, ids = self.read, self.read.ids
+        if read.log.propensities is None:
+            return None
+        rounds = LoggedRounds(
+            contexts=self.contexts[rows],
+            chosen=read.chosen[rows],
+            rewards=read.log.rewards[rows],
+            propensities=read.log.propensities[rows],
+            vectors=read.arms.features.dense if len(ids) <= MOST_ARMS else None,
+            arms=len(ids),
+            ids=ids,
+        )
+        return evaluate(rounds, bandit, estimators=ESTIMATORS, seed=seed)
+
+
 @dataclass(frozen=True)
 class LogLearning:
     """How a bandit learns from a log; `held_out` is the share that judges it first."""
@@ -106,41 +196,35 @@ class LogLearning:
     held_out: float = 0.2
     say: Say = lambda text: None
 
-    def learn(self, read: LogAndArms) -> tuple[Bandit, LearnedLog]:
+    def learn(self, decisions: Decisions) -> tuple[Bandit, LearnedLog]:
         """Return a bandit that has learned all of a log, and what the held-out part says of it."""
-        contexts = read.context.encode(read.log.contexts, what="contexts")
-        learned, unseen, how = self._split(read.log.times, len(contexts))
-        self.say(f"Learning from {len(learned):,} of {len(contexts):,} decisions")
-        bandit = self._fitted(read, contexts, learned)
-        checks, judged = self._judged(read, bandit, contexts, unseen)
+        count = len(decisions.contexts)
+        learned, unseen, how = self._split(decisions.times, count)
+        self.say(f"Learning from {len(learned):,} of {count:,} decisions")
+        bandit = self._fitted(decisions, learned)
+        checks = _checked(decisions, bandit, unseen)
+        judged = decisions.judged(bandit, unseen, seed=self.seed) if len(unseen) else None
         report = LearnedLog(
-            decisions=len(contexts),
-            arms=read.items.rows,
-            taken=len(np.unique(read.chosen)),
-            reward_kind=read.reward_kind,
-            mean_reward=float(read.log.rewards.mean()),
+            decisions=count,
+            arms=decisions.arm_count,
+            taken=len(set(decisions.names)),
+            reward_kind=decisions.reward_kind,
+            mean_reward=float(decisions.rewards.mean()),
             held_out=how,
             checks=checks,
             judged=judged,
         )
         if len(unseen):
             self.say("Learning from all of them")
-            bandit = self._fitted(read, contexts, np.arange(len(contexts)))
+            bandit = self._fitted(decisions, np.arange(count))
         return bandit, report
 
-    def _fitted(self, read: LogAndArms, contexts: NDArray[np.float32], rows: Rows) -> Bandit:
-        bandit = Bandit(
-            arms=read.items,
-            context=read.context,
-            reward=read.reward_kind,  # type: ignore[arg-type]
-            preset=self.preset,
-            seed=self.seed,
-        )
-        ids = read.ids
-        return bandit.fit(
-            contexts=contexts[rows],
-            arms=[ids[row] for row in read.chosen[rows].tolist()],
-            rewards=read.log.rewards[rows],
+    def _fitted(self, decisions: Decisions, rows: Rows) -> Bandit:
+        names = decisions.names
+        return decisions.new_bandit(preset=self.preset, seed=self.seed).fit(
+            contexts=decisions.contexts[rows],
+            arms=[names[row] for row in rows.tolist()],
+            rewards=decisions.rewards[rows],
         )
 
     def _split(self, times: Column | None, count: int) -> tuple[Rows, Rows, str]:
@@ -153,34 +237,19 @@ class LogLearning:
         size = size if size >= _FEWEST else 0
         return np.sort(order[: count - size]), np.sort(order[count - size :]), how
 
-    def _judged(
-        self, read: LogAndArms, bandit: Bandit, contexts: NDArray[np.float32], unseen: Rows
-    ) -> tuple[Checks, Evaluation | None]:
-        ids, rows = read.ids, unseen if len(unseen) else np.arange(min(200, len(contexts)))
-        interactions = [
-            Interaction(0, n, 0, context, ids[arm], reward)
-            for n, (context, arm, reward) in enumerate(
-                zip(
-                    contexts[rows].tolist(),
-                    read.chosen[rows].tolist(),
-                    read.log.rewards[rows].tolist(),
-                    strict=True,
-                )
-            )
-        ]
-        checks = check_candidate(bandit, None, interactions, held_out=len(unseen))
-        if read.log.propensities is None or not len(unseen):
-            return checks, None
-        rounds = LoggedRounds(
-            contexts=contexts[unseen],
-            chosen=read.chosen[unseen],
-            rewards=read.log.rewards[unseen],
-            propensities=read.log.propensities[unseen],
-            vectors=read.arms.features.dense if len(ids) <= _MOST_ARMS else None,
-            arms=len(ids),
-            ids=ids,
+
+def _checked(decisions: Decisions, bandit: Bandit, unseen: Rows) -> Checks:
+    """Measure a bandit on decisions that it has not seen, or on the first where there are none."""
+    rows = unseen if len(unseen) else np.arange(min(200, len(decisions.contexts)))
+    names, contexts = decisions.names, decisions.contexts[rows].tolist()
+    rewards = decisions.rewards[rows].tolist()
+    interactions = [
+        Interaction(0, n, 0, context, names[row], reward)
+        for n, (context, row, reward) in enumerate(
+            zip(contexts, rows.tolist(), rewards, strict=True)
         )
-        return checks, evaluate(rounds, bandit, estimators=_ESTIMATORS, seed=self.seed)
+    ]
+    return check_candidate(bandit, None, interactions, held_out=len(unseen))
 
 
 def _in_time(times: Column) -> Rows | None:

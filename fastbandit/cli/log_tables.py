@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastbandit.arms.named_arms import NamedArms, arm_schema, named_arms
+from fastbandit.arms.shared_texts import share_texts
 from fastbandit.declaration import known_name
 from fastbandit.errors import DataError
 from fastbandit.evaluation.log_columns import LogColumns
@@ -68,6 +69,8 @@ def read_log_and_arms(
         own = {name: kind for name, kind in kinds.items() if name in table.contexts.columns}
         context = Schema.infer(table.contexts, kinds=own)
     schema = _arm_schema(items, table.arm, kinds) if arm_schema is None else arm_schema
+    fixed = (columns.schema is not None, arm_schema is not None)
+    context, schema = share_texts(context, schema, table.contexts, items, fixed=fixed)
     named = named_arms(schema.table(items))
     known = list(range(items.rows)) if named.ids is None else named.ids
     chosen = table.chosen(known, arms=arms)

@@ -27,6 +27,7 @@ COMMANDS = {
     "init": "Write a commented config file for a service.",
     "keys": "Make, list and revoke the API keys of a service.",
     "learn": "Learn from a service's log, and publish snapshots to it.",
+    "migrate": "Move in from Personalizer or Vowpal Wabbit, with logs and settings.",
     "promote": "Let a bandit in shadow mode decide, or its baseline again.",
     "restore": "Put a backup into a new data folder.",
     "retain": "Let old days leave the log of a service, while it runs.",

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import time
+from collections.abc import Mapping
+from contextlib import closing
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,9 @@ from fastbandit.progress import progress_bar
 from fastbandit.settings.service import Config
 from fastbandit.storage.archive import check_archive
 from fastbandit.storage.data_folder import LOG_FILE
-from fastbandit.storage.retention import DAY, Left, retain
+from fastbandit.storage.dropping import Dropped, drop_columns
+from fastbandit.storage.retention import Left, retain
+from fastbandit.storage.shared import service_store
 
 
 @dataclass(frozen=True)
@@ -43,52 +46,80 @@ def command(options: Options) -> None:
     """Let old days leave the log; the service may run meanwhile.
 
     Only whole days go that all versions have learned, and none of whose decisions waits for
-    rewards. What was stopped half-way is finished when it is run again.
+    rewards. Values of columns with drop_after_days leave after so many. What was stopped half-way
+    is finished when it is run again.
     """
     config = read_service(options.path, options.data_dir)
-    days = options.days or config.log.retain_days
-    if not days:
+    days, schema = options.days or config.log.retain_days, config.context.read_schema()
+    drops = {} if schema is None else schema.drops
+    if not days and not drops:
         raise SettingError(
-            "Retention needs a number of days: got neither --days nor log.retain_days. Name one."
+            "Retention needs a number of days: got neither --days nor log.retain_days, and no "
+            "column with drop_after_days. Name one."
         )
     is_archived = config.log.archive if options.is_archived is None else options.is_archived
-    left = _left(config, days, is_archived=is_archived)
-    print_either(options.as_json, asdict(left), *_lines(left))
+    left = _left(config, days, is_archived=is_archived) if days else Left()
+    dropped = _dropped(config, drops) if drops else {}
+    found = {**asdict(left), "dropped": {name: asdict(one) for name, one in dropped.items()}}
+    lines = [*(_lines(left) if days else ()), *_lines_of_columns(dropped)]
+    print_either(options.as_json, found, *lines)
+
+
+def _dropped(config: Config, drops: Mapping[str, int]) -> dict[str, Dropped]:
+    """Drop values of columns that are old enough, wherever the log is."""
+    from fastbandit.runtime.frozen import FrozenBandit
+
+    folder, url = Path(config.server.data_dir), config.log.url
+    with closing(service_store(config)) as store:
+        store.follow()
+        current = store.current()
+    schema = None if current is None else FrozenBandit.load(current.frozen).parts[2].schema
+    if not url:
+        return drop_columns(folder, folder / LOG_FILE, drops, schema)
+    from fastbandit.storage.shared_archive import SharedArchive
+    from fastbandit.storage.shared_dropping import drop_shared_columns
+    from fastbandit.storage.shared_retention import BeingChangedError
+
+    archive = SharedArchive(url, config.snapshots.url, folder)
+    try:
+        return drop_shared_columns(url, archive, folder, drops, schema=schema)
+    except BeingChangedError:
+        return {}
+
+
+def _lines_of_columns(dropped: Mapping[str, Dropped]) -> list[str]:
+    return [
+        f"Values of {name} dropped: {one.log:,} in the log, {one.archive:,} in the archive, "
+        f"{one.interactions:,} in the training data."
+        for name, one in dropped.items()
+    ]
 
 
 def _left(config: Config, days: int, *, is_archived: bool) -> Left:
     folder = Path(config.server.data_dir)
-    if config.log.url:
-        today = time.time_ns() // 1000 // DAY
-        return _left_database(config, (today - days) * DAY, is_archived=is_archived)
     if is_archived:
         check_archive()
     with progress_bar("Retaining") as progress:
         terms: dict[str, Any] = {"days": days, "is_archived": is_archived, "progress": progress}
+        if config.log.url:
+            return _left_shared(config, terms)
         return retain(folder, folder / LOG_FILE, **terms)
 
 
-def _left_database(config: Config, at: int, *, is_archived: bool) -> Left:
-    """Drop days of a log in PostgreSQL, which has no archive."""
-    from fastbandit.storage.shared import open_log, open_store
+def _left_shared(config: Config, terms: dict[str, Any]) -> Left:
+    """Let days of a log in PostgreSQL leave."""
+    from fastbandit.storage.shared_archive import SharedArchive
+    from fastbandit.storage.shared_retention import BeingChangedError, retain_shared
 
-    if is_archived:
-        raise SettingError(
-            "An archive is of a log in a file: that of these settings is in PostgreSQL (log.url). "
-            "Run with --no-archive, or set log.archive = false; to keep a copy of what leaves, run "
-            "`fastbandit copy-log` first."
-        )
-    folder = Path(config.server.data_dir)
-    store = open_store(config.log.url, config.snapshots.url, folder)
-    log = open_log(config.log.url, folder)
-    try:
+    folder, url = Path(config.server.data_dir), config.log.url
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with closing(service_store(config)) as store:
         store.follow()
-        learned = min((one.cut.since for one in store.list()), default=0)
-        count = log.drop_before(at, learned=learned)  # type: ignore[union-attr]
-    finally:
-        log.close()
-        store.close()
-    return Left(days=tuple(f"day {number}" for number in range(1, count + 1)))
+        archive = SharedArchive(url, config.snapshots.url, folder)
+        try:
+            return retain_shared(url, store, archive, **terms)
+        except BeingChangedError:  # each decider tries, every hour
+            return Left(why="another process changes the log just now")
 
 
 def _lines(left: Left) -> list[str]:

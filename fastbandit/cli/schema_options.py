@@ -9,7 +9,7 @@ import click
 
 from fastbandit.cli.options import split_texts
 from fastbandit.errors import SettingError
-from fastbandit.features.schema import column_from
+from fastbandit.features.column_settings import column_from
 from fastbandit.features.text_columns import Category
 
 

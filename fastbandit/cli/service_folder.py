@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from fastbandit.bandit import Bandit
 from fastbandit.cli.init import write_config
-from fastbandit.cli.log_tables import LogAndArms
 from fastbandit.errors import SettingError
+from fastbandit.features.schema import Schema
 from fastbandit.files.atomic import making_folder, raising, write_atomic
 from fastbandit.learning.candidates import save_draft
 from fastbandit.settings.service import Config
@@ -50,9 +50,22 @@ def begun(out: Path) -> Config | None:
     return config
 
 
+class Described(Protocol):
+    """What a service needs to know of contexts, arms and rewards; None: arms are ids alone."""
+
+    @property
+    def context(self) -> Schema: ...
+
+    @property
+    def arm(self) -> Schema | None: ...
+
+    @property
+    def reward_kind(self) -> str: ...
+
+
 def write_service(
     out: Path,
-    read: LogAndArms,
+    read: Described,
     settings: Mapping[str, Any],
     *,
     learned: tuple[Bandit, dict[str, Any]] | None = None,
@@ -68,14 +81,14 @@ def write_service(
     needs = f"A service needs a folder that can be written to: {place} cannot"
     with raising(SettingError, needs, fix="Choose another."), making_folder(place) as folder:
         read.context.save(folder / CONTEXT)
-        read.arm.save(folder / ARMS)
         own = {
             "server.data_dir": str(place),
             "context.schema": CONTEXT,
-            "arms.schema": ARMS,
-            "arms.id": read.arm.key or "id",
             "reward.kind": read.reward_kind,
         }
+        if read.arm is not None:
+            read.arm.save(folder / ARMS)
+            own |= {"arms.schema": ARMS, "arms.id": read.arm.key or "id"}
         write_config(folder / SETTINGS, values={**own, **settings})
         if learned is not None:
             _write_learned(folder, *learned)

@@ -18,9 +18,10 @@ import numpy as np
 
 from fastbandit.errors import LogError
 from fastbandit.learning.backlog import NEVER, JoinedRange, Numbers
-from fastbandit.learning.joining import Interaction, Joiner
+from fastbandit.learning.joining import PLAIN, Interaction, Joiner
 from fastbandit.learning.service_data import read_events
 from fastbandit.packages import needed
+from fastbandit.settings.rewards import RewardConfig
 from fastbandit.storage.events import DecisionMade, Event, RewardCame, TimePassed
 from fastbandit.storage.shared import open_log
 
@@ -50,7 +51,7 @@ class RayJoin:
         read = data.from_items(ranges, override_num_blocks=len(ranges)).flat_map(self._read)
         with closing(open_log(self.url, self.folder, is_reader=True)) as log:
             outages = log.outages(after=joiner.since)
-        join = partial(_join, outages=outages)
+        join = partial(_join, outages=outages, reward=joiner.reward)
         found = read.groupby("part").map_groups(join, batch_format="numpy").take_all()
         return joined_range([_decoded(row) for row in found], after=joiner.seq, outages=outages)
 
@@ -85,12 +86,14 @@ def to_event(row: dict[str, Any]) -> Event:
     return TimePassed(int(row["seq"]), int(row["at"]))
 
 
-def join_part(events: Sequence[Event], outages: Sequence[TimePassed] = ()) -> list[Joined]:
+def join_part(
+    events: Sequence[Event], outages: Sequence[TimePassed] = (), reward: RewardConfig = PLAIN
+) -> list[Joined]:
     """Join all events of some decisions; what is unresolved at their end is ready NEVER.
 
     The ends of outages are of all parts.
     """
-    joiner, until = Joiner(), {}
+    joiner, until = Joiner(reward), {}
     own = {event.seq for event in events}
     ticks = [tick for tick in outages if tick.seq not in own]
     for event in (*sorted((*events, *ticks), key=lambda one: one.seq), _END):
@@ -142,12 +145,14 @@ def _ready(
     ]
 
 
-def _join(rows: dict[str, Any], *, outages: Sequence[TimePassed]) -> dict[str, Any]:
+def _join(
+    rows: dict[str, Any], *, outages: Sequence[TimePassed], reward: RewardConfig
+) -> dict[str, Any]:
     """Join the rows of a part, which Ray passes as columns."""
     order = np.argsort(rows["seq"])
     names = ("seq", "at", "kind", "packed")
     events = [to_event({name: rows[name][n] for name in names}) for n in order]
-    joined = msgspec.msgpack.encode(join_part(events, outages))
+    joined = msgspec.msgpack.encode(join_part(events, outages, reward))
     return {"seqs": [rows["seq"].tobytes()], "ats": [rows["at"].tobytes()], "joined": [joined]}
 
 

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from fastbandit.adapters.vowpal_wabbit import NO_LABEL, DsjsonLog, read_dsjson
+from fastbandit.adapters.dsjson_lines import NO_LABEL
+from fastbandit.adapters.vowpal_wabbit import DsjsonLog, read_dsjson
 from fastbandit.errors import DataError
 from fastbandit.evaluation.log_columns import LogColumns
 from fastbandit.evaluation.rounds import LoggedRounds

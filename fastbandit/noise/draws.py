@@ -81,6 +81,13 @@ def seed_of(root: np.uint64, number: int) -> np.uint64:
 
 
 @compiled()
+def seeds_from(root: np.uint64, first: int, seeds: NDArray[np.uint64]) -> None:
+    """Write the seeds of decisions from a number on, as `philox.decision_seeds` does."""
+    for position in range(len(seeds)):
+        seeds[position] = seed_of(root, first + position)
+
+
+@compiled()
 def number_of(seed: np.uint64, block: int, stream: int) -> np.uint64:
     """Return the first 64 bits of a block: a whole number, all equally likely."""
     words = _block(seed, np.uint64(block), np.uint64(stream))

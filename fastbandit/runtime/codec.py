@@ -67,6 +67,11 @@ class Codec:
         solver = np.linalg.pinv(columns) if is_known else np.zeros((0, 0))
         return columns, usual, origin, np.asarray(solver, np.float64)
 
+    @cached_property
+    def offers(self) -> dict[bytes, Any]:
+        """Arms that came with requests, as JSON, and what became of each: those of late."""
+        return {}
+
     def read(self, contexts: Any) -> Inputs:
         """Read contexts and check them; those that come as Inputs were checked by the caller."""
         if isinstance(contexts, Inputs):

@@ -13,7 +13,7 @@ from fastbandit.arms.catalogue import Catalogue
 from fastbandit.arms.partitions import build_partitions
 from fastbandit.errors import SettingError
 from fastbandit.exploration import Greedy
-from fastbandit.features.kinds import FeaturesAndIds
+from fastbandit.features.kinds import Dense, FeaturesAndIds, Sparse
 from fastbandit.interfaces import CompiledModel, asks, is_scan
 from fastbandit.policy import Policy
 from fastbandit.reward.context_features import LinearInputs
@@ -179,12 +179,18 @@ def _encodings(plan: Blueprint, model: CompiledModel) -> tuple[Encoding, Encodin
 def _effect_encodings(
     plan: Blueprint, policy: Policy, model: CompiledModel
 ) -> tuple[LinearEncoding, Encoding]:
-    """Return what weights of arms see of a context; arms are known by their ids."""
+    """Return what weights of arms see of a context; arms are known by their ids, whatever else."""
     fitted: Any = model.effects
     seen = LinearInputs.blank() if fitted is None else fitted.inputs
     columns = catalogue_of(policy).to_embedding.axes.shape[1]
-    nothing, ids = frozen(torch.zeros(0, 1)), frozen(torch.zeros(1, columns))
-    arm = Encoding(plan.arm, matrix=nothing, tokens=frozen(torch.zeros(1, 0)), ids=ids)
+    unread = plan.arm.features if isinstance(plan.arm, FeaturesAndIds) else None
+    dense, words = torch.zeros(0, 1), torch.zeros(1, 0)
+    if isinstance(unread, Dense):
+        dense = torch.zeros(columns, unread.dim + 1)
+    elif isinstance(unread, Sparse):
+        words = torch.zeros(unread.dim, columns)
+    ids = frozen(torch.zeros(1, columns))
+    arm = Encoding(plan.arm, matrix=frozen(dense), tokens=frozen(words), ids=ids)
     return LinearEncoding(plan.context, seen), arm
 
 

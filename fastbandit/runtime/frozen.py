@@ -219,8 +219,9 @@ class FrozenBandit:
         epsilon: float = 0.01,
         eligible: Any = None,
         seed: int = 0,
+        threads: int | None = None,
     ) -> Propensities:
-        """Estimate how likely each arm is for one context, by so many draws.
+        """Estimate how likely each arm is for one context, by so many draws, on all cores.
 
         These are the probabilities of decisions that are made with the same `epsilon`.
         """
@@ -233,10 +234,10 @@ class FrozenBandit:
         if self._popularity is not None:
             among = self._popularity.grouped(catalogue.rows_of(some), total=catalogue.rows.total)
             return self._popularity.propensities(among, catalogue.ids, epsilon=given)
-        answers = self._answer(self._model, catalogue, inputs, seeds, Terms(1, some))
-        size, rate = some.size, check_epsilon(epsilon)
-        terms: dict[str, Any] = {"eligible_count": size, "epsilon": rate, "is_exact": is_exact}
-        return propensities_of(answers.rows[:, 0], catalogue.ids, **terms)
+        wanted = Terms(1, some, threads=threads)
+        answers = self._answer(self._model, catalogue, inputs, seeds, wanted)
+        terms: dict[str, Any] = {"eligible_count": some.size, "epsilon": check_epsilon(epsilon)}
+        return propensities_of(answers.rows[:, 0], catalogue.ids, is_exact=is_exact, **terms)
 
     def explain(
         self,

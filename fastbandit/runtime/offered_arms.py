@@ -20,18 +20,53 @@ from fastbandit.arms.rows import ArmRows
 from fastbandit.errors import InputError, UnknownArmError
 from fastbandit.features.kinds import Ids
 from fastbandit.runtime.codec import Codec
+from fastbandit.runtime.encodings import LinearEncoding
 from fastbandit.runtime.frozen_catalogue import FrozenCatalogue
 from fastbandit.search.limits import FEW
 
 _NO_ARM = ()
+_REMEMBERED = 8_192  # arms that came of late
 _UNKNOWN = np.iinfo(np.int64).max
 
 
 class Offer(NamedTuple):
-    """An arm that may be chosen: with features of its own, or with those of the catalogue."""
+    """An arm that may be chosen: with features of its own, or with those of the catalogue.
+
+    One with a `key`, which stands for id and features, is remembered by it and not encoded again.
+    """
 
     id: str | int
     features: Any = None
+    key: bytes = b""
+
+
+class _Known(NamedTuple):
+    """The coordinates of an arm that came, and its row where just that was learned."""
+
+    point: Floats
+    row: int
+
+
+def _known(whole: FrozenCatalogue, codec: Codec, offers: Sequence[Offer]) -> list[_Known]:
+    """Return what is known of arms with features; one that came of late is not encoded again."""
+    found = [codec.offers.get(one.key) if one.key else None for one in offers]
+    new = [one for one, known in zip(offers, found, strict=True) if known is None]
+    if not new:
+        return found  # type: ignore[return-value]
+    points = codec.points(_stacked([one.features for one in new]), [one.id for one in new])
+    rows = (_row_of(whole, offer_name(one.id, one.features)) for one in new)
+    fresh = list(map(_Known, points, rows))
+    codec.offers.update((one.key, known) for one, known in zip(new, fresh, strict=True) if one.key)
+    if len(codec.offers) > _REMEMBERED:
+        for key in list(codec.offers)[: _REMEMBERED // 2]:
+            codec.offers.pop(key, None)
+    rest = iter(fresh)
+    return [next(rest) if known is None else known for known in found]
+
+
+def _row_of(whole: FrozenCatalogue, name: str | int) -> int:
+    """Return the row of what is called so, though it may not be chosen; the highest number else."""
+    return int(whole.ids.rows([name])[0]) if name in whole.ids else int(_UNKNOWN)
 
 
 def offered_catalogue(
@@ -72,10 +107,16 @@ def _placed(
     points = whole.points_of(np.maximum(live, 0))
     new = [position for position, row in enumerate(live.tolist()) if row < 0]
     if isinstance(codec.arm.kind, Ids):
-        given, features = new, None
+        ids = [offers[position].id for position in new]
+        own = codec.points(None, ids) if new else None
+        given, learned = new, [_row_of(whole, id) for id in ids]
     else:
-        given = [position for position, one in enumerate(offers) if one.features is not None]
-        features = _stacked([offers[position].features for position in given])
+        is_read = not isinstance(codec.context, LinearEncoding)  # else an arm is its id
+        given = [n for n, row in enumerate(live.tolist()) if is_read or row < 0]
+        given = [n for n in given if offers[n].features is not None]
+        known = _known(whole, codec, [offers[position] for position in given])
+        own = np.array([one.point for one in known], dtype=np.float32)
+        learned = [one.row for one in known]
         missing = next((offers[n].id for n in new if offers[n].features is None), None)
         if missing is not None:
             raise UnknownArmError(
@@ -83,12 +124,11 @@ def _placed(
                 f"{missing!r} without. Give its features, or add it to the catalogue first."
             )
     if given:
-        own = codec.points(features, [offers[position].id for position in given])
-        is_same = _are_alike(points[given], own) & (live[given] >= 0)
-        for position, is_held in zip(given, is_same.tolist(), strict=True):
-            if not is_held:
-                name = offer_name(*offers[position])
-                rows[position] = whole.ids.rows([name])[0] if name in whole.ids else _UNKNOWN
+        assert own is not None
+        is_held = live[given] >= 0
+        if is_held.any():
+            is_held &= _are_alike(points[given], own)
+        rows[given] = np.where(is_held, rows[given], learned)
         points[given] = own
     return points, rows
 
@@ -100,6 +140,8 @@ def _are_alike(points: Floats, others: Floats) -> NDArray[np.bool_]:
 def unchanged(whole: FrozenCatalogue, few: FrozenCatalogue, ids: Sequence[Any]) -> set[Any]:
     """Return those ids whose features in a catalogue of few arms are those of the whole one."""
     known = [id for id in ids if id in whole.ids]
+    if not known:
+        return set()
     rows = whole.rows.live_rows_of(known)
     own = few.points_of(few.rows.live_rows_of(known))
     is_same = _are_alike(whole.points_of(np.maximum(rows, 0)), own) & (rows >= 0)

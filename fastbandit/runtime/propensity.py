@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 from fastbandit.arms.ids import ArmIds
 from fastbandit.errors import SettingError, UnknownArmError
-from fastbandit.noise.draws import number_of
-from fastbandit.noise.philox import Stream, decision_seeds, philox
+from fastbandit.noise.draws import number_of, seeds_from
+from fastbandit.noise.philox import Stream, philox
 from fastbandit.runtime.effects import DRAWN
 from fastbandit.runtime.fold import DROPOUT, HEADS, LAST_LAYER
 from fastbandit.runtime.kernel import ASCENT, POSTERIOR, SCALE, SEARCH
@@ -102,7 +102,9 @@ def propensity_seeds(seed: int, draws: int) -> Seeds:
             f"The number of draws needs to be at least 1: got {draws!r}. Use 1000, or more for "
             f"smaller standard errors."
         )
-    return decision_seeds(seed, FAR, int(draws))
+    seeds = np.empty(int(draws), dtype=np.uint64)
+    seeds_from(np.uint64(seed % 2**64), FAR, seeds)
+    return seeds
 
 
 def propensities_of(

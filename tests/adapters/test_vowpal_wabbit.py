@@ -10,14 +10,8 @@ from typing import Any
 import pytest
 
 from fastbandit import Bandit
-from fastbandit.adapters.vowpal_wabbit import (
-    NO_ACTIONS,
-    NO_CONTEXT,
-    NO_LABEL,
-    NO_LEARNING,
-    SLOTS,
-    read_dsjson,
-)
+from fastbandit.adapters.dsjson_lines import NO_ACTIONS, NO_CONTEXT, NO_LABEL, NO_LEARNING, SLOTS
+from fastbandit.adapters.vowpal_wabbit import read_dsjson
 from fastbandit.errors import DataError, InputError
 from fastbandit.evaluation import read_rounds
 from fastbandit.storage.events import Arm, ArmsChanged, DecisionMade, RewardCame

@@ -19,10 +19,20 @@ _COMMANDS: Lazy = {
         "data_command",
         "List, fetch and check the files of datasets.",
     ),
+    "figures": (
+        "lab.published.command",
+        "figures_command",
+        "Sample the figures that README and docs show, and make them again.",
+    ),
     "report": (
         "lab.experiments.report",
         "report_command",
         "Write result files as tables, figures and a page.",
+    ),
+    "routing": (
+        "lab.experiments.model_routing",
+        "routing_command",
+        "Route prompts among language models within a budget, beside other routers.",
     ),
     "shop": (
         "lab.experiments.shop",
@@ -101,6 +111,11 @@ _BENCHMARKS: Lazy = {
         "peers_command",
         "Time one decision of other libraries beside ours.",
     ),
+    "rank": (
+        "lab.benchmarks.rank",
+        "rank_command",
+        "Time ranks of Personalizer over HTTP, with actions that they bring.",
+    ),
     "score": (
         "lab.benchmarks.score",
         "score_command",
@@ -123,6 +138,21 @@ _EXPERIMENTS: Lazy = {
         "bakeoff_command",
         "Play the same rounds with fastbandit and with other libraries.",
     ),
+    "equal-latency": (
+        "lab.equal_latency.command",
+        "equal_latency_command",
+        "Play the same rounds with each system, and time one decision of each.",
+    ),
+    "multiple-plays": (
+        "lab.experiments.multiple_plays",
+        "multiple_plays_command",
+        "Play as many arms a round as pay for their cost, beside fixed numbers of plays.",
+    ),
+    "per-request-actions": (
+        "lab.experiments.per_request_actions",
+        "per_request_actions_command",
+        "Play classes as actions with features, beside Vowpal Wabbit on the same DSJSON.",
+    ),
     "run": (
         "lab.experiments.suite",
         "run_command",
@@ -136,7 +166,7 @@ _EXPERIMENTS: Lazy = {
     "scaling": (
         "lab.experiments.scaling",
         "scaling_command",
-        "Time decisions as the number of arms grows.",
+        "Measure time and memory as the number of arms grows, or that of rounds.",
     ),
     "text-widths": (
         "lab.experiments.text_widths",

@@ -36,6 +36,7 @@ from lab.experiments.suite_file import read_suite
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
+CLIENT = ROOT / "clients" / "typescript"
 NOBODY = "http://127.0.0.1:9"  # nothing listens there
 
 PROGRAMS: dict[str, click.Group] = {"fastbandit": product, "python -m lab": laboratory}
@@ -49,6 +50,7 @@ NOT_RUN = {
     "with a service": "it asks a service that runs; the tests of the service do",
     "with its data folder": "it needs what a service wrote; the tests of the commands do",
     "with your files": "the files it names are the reader's",
+    "in a page": "it needs a page; the tests of the client in TypeScript open one",
     "on a GPU": "it needs a GPU",
     "on a cluster": "it needs machines that a test has not",
     "layout": "it shows names of files, or a shape",
@@ -273,6 +275,16 @@ def check_curl(words: list[str], page: Page) -> None:
     page.answer = next(iter(answers.values()))["schema"]
 
 
+def check_npm(words: list[str], page: Page) -> None:
+    """Check that a script is there, and that a package has the name and version that ours has."""
+    package = json.loads((CLIENT / "package.json").read_text(encoding="utf-8"))
+    assert words[0] in ("ci", "install", "run", "test"), words
+    if words[0] == "run":
+        assert words[1] in package["scripts"], f"there is no script {words[1]}"
+    packed = [word for word in words if word.endswith(".tgz")]
+    assert packed in ([], [f"./{package['name']}-{package['version']}.tgz"]), words
+
+
 def check_file_names(words: list[str], page: Page) -> None:
     """Check that files of the repository that a command names are there."""
     for word in words:
@@ -287,6 +299,19 @@ def check_nothing(words: list[str], page: Page) -> None:
 def project() -> dict[str, Any]:
     """Give what pyproject.toml says."""
     return tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+
+
+# -- TypeScript
+
+
+def check_typescript(block: Block, page: Page) -> None:
+    """Check that our package exports what is imported; its own tests compile and run the code."""
+    sources = "".join(
+        (CLIENT / "src" / name).read_text(encoding="utf-8") for name in ("index.ts", "api.ts")
+    )
+    for names in re.findall(r'^import (?:type )?{([^}]+)} from "fastbandit";$', block.text, re.M):
+        for name in names.split(","):
+            assert re.search(rf"\b{name.strip()}\b", sources), f"{block.place}: no {name.strip()}"
 
 
 # -- data
@@ -337,6 +362,7 @@ _RUNNERS: dict[str, Callable[[Block, Page], None]] = {
     "python": run_python,
     "py": run_python_with_packages,
     "sh": run_shell,
+    "ts": check_typescript,
     "toml": read_toml,
     "json": read_json,
     "yaml": read_yaml,
@@ -350,6 +376,7 @@ _COMMANDS: dict[str, Callable[[list[str], Page], None]] = {
     **{program: partial(parse_command, program) for program in PROGRAMS},
     "pip": check_pip,
     "make": check_make,
+    "npm": check_npm,
     "curl": check_curl,
     "docker": check_file_names,
     "kubectl": check_file_names,

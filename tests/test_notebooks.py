@@ -18,7 +18,7 @@ pytest.importorskip("nbclient")
 pytest.importorskip("ipykernel")
 
 FOLDER = Path(__file__).parent.parent / "docs" / "notebooks"
-NAMES = ("judging-a-policy", "movielens", "ten-million-arms", "your-table")
+NAMES = ("judging-a-policy", "model-routing", "movielens", "ten-million-arms", "your-table")
 SETTINGS = """format = 1
 [training.reward]
 iterations = 200
@@ -28,6 +28,7 @@ pairs = 512
 """
 SIZES: dict[str, dict[str, Any]] = {
     "judging-a-policy": {"ROUNDS": 6_000, "LOGS": 8, "PLAYED": 4_000},
+    "model-routing": {"REQUESTS": 2_400, "DAYS": 4},
     "movielens": {"ROUNDS": 300, "BATCH": 100, "CALLS": 20},
     "ten-million-arms": {"SIZES": [2_000, 20_000], "ROUNDS": 400, "SCANNED": 8, "CALLS": 40},
     "your-table": {"ARTICLES": 60, "ROUNDS": 1_500, "BATCH": 500},
@@ -182,6 +183,30 @@ def test_the_log_of_one_policy_tells_the_clicks_of_the_other() -> None:
 
     _, low, high = clicks["dr"]
     assert low <= clicks["its own log"][0] <= high
+
+
+# -- routing among language models
+
+
+def test_a_bandit_routes_prompts_within_its_budget(source: Any) -> None:
+    found = source("model-routing")
+
+    assert found["random"] < found["quality"] < found["oracle"]
+    assert abs(found["spent"] - 1) < 0.02
+    assert found["beyond the cap"] < 0.02
+
+
+def test_routing_goes_on_after_a_restart_and_by_other_weights(source: Any) -> None:
+    found = source("model-routing")
+
+    assert found["same after a restart"]
+    assert found["seconds"][1] < found["seconds"][0]
+
+
+def test_routing_by_prompt_beats_any_fixed_model() -> None:
+    found = results_of(committed("model-routing"))
+
+    assert found["quality"] > found["best mixture of two"] > found["best single model"]
 
 
 # -- ten million arms

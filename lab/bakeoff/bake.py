@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import signal
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,12 +14,20 @@ from fastbandit.cluster.engine import Engine, describe_error
 from fastbandit.cores import one_thread
 from fastbandit.errors import MissingExtraError
 from fastbandit.progress import Progress, silent
-from lab.bakeoff.play import play
+from lab.bakeoff.play import Agent, play
 from lab.bakeoff.results import Key, notes_of, read_result, write
 from lab.bakeoff.sets import Set, Setting
 from lab.bakeoff.systems import System
 
 _LOOK_SECONDS = 0.2
+
+Measure = Callable[[Agent, Setting], Mapping[str, Any]]
+"""Measures more of an agent that has played."""
+
+
+def measure_nothing(agent: Agent, setting: Setting) -> Mapping[str, Any]:
+    """Return nothing more than what was played."""
+    return {}
 
 
 @dataclass(frozen=True)
@@ -73,6 +81,7 @@ class Baker:
     folder: Path
     data: Path | None
     most_seconds: float
+    measure: Measure = measure_nothing
     _last: tuple[tuple[str, int], Setting] | None = field(default=None, init=False)
 
     def __call__(self, job: Job, *, report: Callable[[int], None]) -> dict[str, Any]:
@@ -91,7 +100,8 @@ class Baker:
                 played = play(
                     setting, agent, rounds=rounds, batch=job.set.batch, after_batch=report
                 )
-            found |= notes_of(played, batch=job.set.batch)
+                more = self.measure(agent, setting)
+            found |= {**notes_of(played, batch=job.set.batch), **more}
         except (ModuleNotFoundError, MissingExtraError) as error:
             return {"missing": describe_error(error)}
         except _TimeUpError:
@@ -132,6 +142,7 @@ def bake(
     data: Path | None = None,
     most_seconds: float = 600.0,
     is_retried: bool = False,
+    measure: Measure = measure_nothing,
     progress: Progress = silent,
 ) -> tuple[list[dict[str, Any]], list[tuple[Job, str]]]:
     """Make the runs that are not there yet; return all results, and what could not be tried.
@@ -143,7 +154,7 @@ def bake(
     missing: list[tuple[Job, str]] = []
     steps = dict.fromkeys(todo, 0)
     total = sum(jobs[number].set.rounds for number in todo)
-    baker = Baker(folder.resolve(), data and data.resolve(), most_seconds)
+    baker = Baker(folder.resolve(), data and data.resolve(), most_seconds, measure)
     with closing(engine.run(baker, [jobs[number] for number in todo])) as news:
         for item in news:
             number = todo[item.job]

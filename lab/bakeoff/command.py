@@ -16,12 +16,14 @@ from fastbandit.declaration import known_name
 from fastbandit.errors import SettingError
 from fastbandit.progress import progress_bar
 from lab.bakeoff.bake import Job, bake, jobs_of
+from lab.bakeoff.options import figure_option, run_options
 from lab.bakeoff.page import figure_of, text_of, write_figure, write_into
 from lab.bakeoff.results import Row, summarise
 from lab.bakeoff.sets import NAMES as SET_NAMES
 from lab.bakeoff.sets import asked
 from lab.bakeoff.systems import NAMES as SYSTEM_NAMES
 from lab.bakeoff.systems import SYSTEMS
+from lab.stamps import command_line, stamp_of
 
 _ALL = "all"
 
@@ -44,23 +46,7 @@ _ALL = "all"
 )
 @click.option("--rounds", type=click.IntRange(1), help="So many rounds instead.")
 @click.option("--batch", type=click.IntRange(1), help="So many rounds between updates instead.")
-@click.option("--data", type=click.Path(path_type=Path), help="Folder of the datasets' files.")
-@click.option(
-    "--out",
-    type=click.Path(path_type=Path),
-    default=Path("results/bakeoff"),
-    show_default=True,
-    help="Results, a file for each run; those that are there are not made again.",
-)
-@click.option(
-    "--most-seconds",
-    default=600.0,
-    show_default=True,
-    type=click.FloatRange(0.0, min_open=True),
-    help="End a run that takes the processor longer.",
-)
-@click.option("--retry-failed", is_flag=True, help="Make those runs again that failed before.")
-@click.option("--made-only", is_flag=True, help="Make no run; compare those that are there.")
+@run_options("bakeoff")
 @click.option("--workers", default=1, show_default=True, type=click.IntRange(1), help="Processes.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of tables.")
 @click.option(
@@ -68,12 +54,7 @@ _ALL = "all"
     type=click.Path(path_type=Path),
     help="A page whose marks <!-- bakeoff --> and <!-- end of bakeoff --> get the tables.",
 )
-@click.option(
-    "--figure",
-    "picture",
-    type=click.Path(path_type=Path),
-    help="A file (.svg or .png) for the figure; with --doc it is shown in the page.",
-)
+@figure_option
 def bakeoff_command(
     sets: str,
     systems: str,
@@ -95,8 +76,8 @@ def bakeoff_command(
     Contexts, their order, reward draws and the arms of the first batch are the same for all. A
     system that fails or takes too long is listed with its error, and does not stop the others.
     """
-    entries = asked(_names("set", sets, SET_NAMES), rounds=rounds, batch=batch)
-    chosen = _names("system", systems, SYSTEM_NAMES)
+    entries = asked(names_of("set", sets, SET_NAMES), rounds=rounds, batch=batch)
+    chosen = names_of("system", systems, SYSTEM_NAMES)
     chosen_systems = [system for system in SYSTEMS if system.name in chosen]
     _make_folder(out)
     jobs = jobs_of(entries, chosen_systems, seeds)
@@ -113,19 +94,22 @@ def bakeoff_command(
             progress=progress,
         )
     rows = summarise(results)
+    stamp = stamp_of(command_line("experiment bakeoff"), results)
     text = text_of(rows, entries, chosen_systems) if rows else "No run could be made."
+    text = f"{text}\n\n{stamp}" if rows else text
     if picture is not None and rows:
         write_figure(picture, figure_of(rows, entries, chosen_systems))
     if doc is not None:
         write_into(doc, text if picture is None else f"{_shown(picture, doc)}\n\n{text}")
     click.echo(_as_json(rows, missing) if as_json else text)
-    for line in _failures(missing):
+    for line in failures(missing):
         click.echo(f"Error: {line}", err=True)
     if missing:
         click.get_current_context().exit(2)
 
 
-def _names(what: str, text: str, known: tuple[str, ...]) -> tuple[str, ...]:
+def names_of(what: str, text: str, known: tuple[str, ...]) -> tuple[str, ...]:
+    """Read names that are separated by commas, or all that are known."""
     if text == _ALL:
         return known
     names = tuple(dict.fromkeys(name.strip() for name in text.split(",")))
@@ -149,7 +133,7 @@ def _shown(picture: Path, doc: Path) -> str:
     return f"![The share of the best possible reward of every system, on each set.]({path})"
 
 
-def _failures(missing: Sequence[tuple[Job, str]]) -> list[str]:
+def failures(missing: Sequence[tuple[Job, str]]) -> list[str]:
     """Format what could not be tried, runs with the same error in one line."""
     groups: dict[str, list[Job]] = {}
     for job, error in missing:

@@ -47,7 +47,7 @@ class ContextualBandits:
         self._is_linear = is_linear
         self._seed = seed
         self._history = History(environment.context, has_plain_words)
-        self._model: Any = None
+        self.model: Any = None
 
     @property
     def _is_streaming(self) -> bool:
@@ -57,7 +57,7 @@ class ContextualBandits:
         """Return the arms that the explorer predicts."""
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            chosen = self._model.predict(_floats(self._history.show(contexts)))
+            chosen = self.model.predict(_floats(self._history.show(contexts)))
         return np.asarray(chosen, dtype=np.int64).reshape(-1)
 
     def update(self, *, contexts: Any, arms: Any, rewards: Any) -> None:
@@ -68,9 +68,9 @@ class ContextualBandits:
         else:
             learned = (self._history.vectors(), self._history.rows, self._history.rewards)
         vectors = _floats(learned[0])
-        if self._model is None:
-            self._model = self._made(vectors.shape[1])
-        learn = self._model.partial_fit if self._is_streaming else self._model.fit
+        if self.model is None:
+            self.model = self._made(vectors.shape[1])
+        learn = self.model.partial_fit if self._is_streaming else self.model.fit
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # a fit that stops early is still a fit
             learn(vectors, learned[1], learned[2])

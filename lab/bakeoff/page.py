@@ -61,7 +61,7 @@ def _leaders(
         )
         both = (ours, theirs)
         names = ("–" if row is None else row.system for row in both)
-        shares = (_worded(None if row is None else row.share) for row in both)
+        shares = (worded(None if row is None else row.share) for row in both)
         lines.append([title_of(key, sets), *names, *shares])
     return markdown(("set", "best of ours", "best of others", "ours", "others"), lines, words=3)
 
@@ -74,14 +74,14 @@ def _cells(row: Row) -> list[str]:
     return [
         row.system,
         str(row.seeds),
-        _worded(row.share),
-        _worded(row.last_quarter),
-        _worded(row.update_cpu_seconds),
-        _worded(row.decision_cpu_us),
+        worded(row.share),
+        worded(row.last_quarter),
+        worded(row.update_cpu_seconds),
+        worded(row.decision_cpu_us),
     ]
 
 
-def _worded(mean: Mean | None) -> str:
+def worded(mean: Mean | None) -> str:
     """Format a mean with its standard error, with three decimals and none above a hundred."""
     if mean is None:
         return "–"
@@ -123,12 +123,12 @@ def write_figure(path: Path, figure: Any) -> None:
         write_beside(path, svg_of(figure))
 
 
-def write_into(page: Path, text: str) -> None:
+def write_into(page: Path, text: str, *, marks: tuple[str, str] = MARKS) -> None:
     """Put text between the marks of a page, in place of what stands there."""
     whole = page.read_text(encoding="utf-8") if page.exists() else ""
-    if any(whole.count(mark) != 1 for mark in MARKS):
+    if any(whole.count(mark) != 1 for mark in marks):
         raise DataError(
-            f"The page {page} needs the marks {MARKS[0]} and {MARKS[1]}, once each: some are "
+            f"The page {page} needs the marks {marks[0]} and {marks[1]}, once each: some are "
             f"missing or there twice. Put them where the table belongs."
         )
-    write_beside(page, between_marks(whole, f"\n{text}\n", marks=MARKS))
+    write_beside(page, between_marks(whole, f"\n{text}\n", marks=marks))

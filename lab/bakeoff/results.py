@@ -107,11 +107,16 @@ class Row:
 
 def summarise(results: Iterable[Mapping[str, Any]]) -> list[Row]:
     """Average results over seeds, in the order they come."""
+    return [_row(group, runs) for group, runs in grouped(results).items()]
+
+
+def grouped(results: Iterable[Mapping[str, Any]]) -> dict[tuple[Any, ...], list[Mapping[str, Any]]]:
+    """Return the results of all seeds by set, rounds, batch and system, in the order they come."""
     groups: dict[tuple[Any, ...], list[Mapping[str, Any]]] = {}
     for result in results:
         group = tuple(result[name] for name in ("set", "rounds", "batch", "system"))
         groups.setdefault(group, []).append(result)
-    return [_row(group, runs) for group, runs in groups.items()]
+    return groups
 
 
 def _row(group: tuple[Any, ...], runs: Sequence[Mapping[str, Any]]) -> Row:

@@ -10,6 +10,7 @@ into 2²² slots, not 2¹⁸: thousands of arms times thousands of words would c
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from importlib import import_module
 from itertools import pairwise
@@ -20,6 +21,7 @@ from numpy.typing import NDArray
 
 from lab.bakeoff.history import Floats, History, Rows
 from lab.benchmarks.peer_libraries import drawn
+from lab.experiments.context_scaling import Scaling
 from lab.experiments.environment import Environment
 
 _BITS = 22
@@ -36,15 +38,28 @@ EXPLORATIONS = {
 
 
 class VowpalWabbit:
-    """An exploration of Vowpal Wabbit; arms are parsed once, contexts as they come."""
+    """An exploration of Vowpal Wabbit; arms are parsed once, contexts as they come.
 
-    def __init__(self, environment: Environment, *, exploration: str, seed: int) -> None:
+    `exploration` is a name or the options themselves. Where arms have features, a flag for each
+    (`has_ids`) takes much of what is learned to itself: without, features are learned sooner.
+    """
+
+    def __init__(
+        self,
+        environment: Environment,
+        *,
+        exploration: str,
+        seed: int,
+        crosses: tuple[str, ...] = ("ua",),
+        has_ids: bool = True,
+    ) -> None:
+        crossed = " ".join(f"--interactions {cross}" for cross in crosses)
         options = (
-            f"--cb_explore_adf {EXPLORATIONS[exploration]} --interactions ua -b {_BITS} "
+            f"--cb_explore_adf {EXPLORATIONS.get(exploration, exploration)} {crossed} -b {_BITS} "
             f"--quiet --random_seed {seed + 1}"  # 0 stands for no seed
         )
         self._workspace = import_module("vowpalwabbit").Workspace(options)
-        self._lines = _arm_lines(environment)
+        self._lines = _arm_lines(environment, has_ids=has_ids)
         self._arms = [self._workspace.parse([line])[0] for line in self._lines]
         self._history = History(environment.context)
         self._rng = np.random.default_rng(seed)
@@ -73,6 +88,15 @@ class VowpalWabbit:
             examples[1 + row] = self._workspace.parse([label])[0]
             self._workspace.learn(examples)
 
+    def seconds_of_one(self, contexts: Any) -> float:
+        """Return how long the processor predicts for the first of contexts, before any update."""
+        fresh = self._history.kind.read(contexts, what="contexts")
+        head = self._heads(Scaling.of(self._history.kind, fresh).vectors(fresh)[:1])[0]
+        self._workspace.predict([head, *self._arms])  # the first is slower than others
+        started = time.process_time()
+        self._workspace.predict([head, *self._arms])
+        return time.process_time() - started
+
     def _probabilities_of(self, rows: Rows) -> Floats:
         """Return the probabilities of arms that were chosen here; of others, that of each arm."""
         if self._chosen is not None and np.array_equal(self._chosen[0], rows):
@@ -83,12 +107,14 @@ class VowpalWabbit:
         return [self._workspace.parse([f"shared |u {text}"])[0] for text in _worded(vectors)]
 
 
-def _arm_lines(environment: Environment) -> list[str]:
+def _arm_lines(environment: Environment, *, has_ids: bool) -> list[str]:
     size = environment.size or 0
     features = [""] * size
     if environment.arms is not None:
         features = _worded(np.asarray(environment.arms))
-    return [f"|a id{row} {text}" for row, text in enumerate(features)]
+    return [
+        f"|a {f'id{row} ' if has_ids else ''}{text}".rstrip() for row, text in enumerate(features)
+    ]
 
 
 def _worded(vectors: Any) -> list[str]:

@@ -21,12 +21,12 @@ from fastbandit.cores import one_thread
 from fastbandit.demo.synthetic import Synthetic
 from fastbandit.learning.learner import Learner
 from fastbandit.progress import Progress, progress_bar, silent
+from fastbandit.settings.rewards import RewardConfig
 from fastbandit.settings.service import (
     ArmsConfig,
     Config,
     ContextConfig,
     LearnConfig,
-    RewardConfig,
     SelectConfig,
     ServerConfig,
 )

@@ -39,6 +39,7 @@ LOSES = 0.15
 NAMED = "by name"
 HEADINGS = ("requests", "numbers", "bytes", "a second", "by name of it", "CPU µs", "of its CPU")
 _ROWS = 500
+_FIRST = 2.0  # seconds until all is compiled and cached, which do not count
 _TICKS = os.sysconf("SC_CLK_TCK")
 
 
@@ -117,7 +118,7 @@ def measure(
             if what == NAMED:
                 own = {"context.schema": str(Path(folder) / "schema.json"), "context.features": 0}
             stage = set_stage(home, Synthetic("h3", 8, arms), {**(settings or TRAINED), **own})
-            _write(stage, contexts)
+            write_decisions(stage, contexts)
             learn_once(stage, rounds=_ROWS)
             bodies = [msgspec.json.encode({"context": one}) for one in contexts]
             (home / "bodies").write_bytes(b"\n".join(bodies))
@@ -128,7 +129,7 @@ def measure(
             served.append(_Served(what, numbers, size, service, home / "bodies", [], []))
         for number in range(rounds + 1):
             for one in served:
-                one.send(seconds=seconds, connections=connections)
+                one.send(seconds=seconds if number else _FIRST, connections=connections)
                 if not number:  # compiled and cached now
                     one.rates.clear()
                     one.cpu_us.clear()
@@ -136,7 +137,7 @@ def measure(
     return [_row(one, served[0]) for one in served]
 
 
-def _write(stage: Stage, contexts: Sequence[Any]) -> None:
+def write_decisions(stage: Stage, contexts: Sequence[Any]) -> None:
     """Write decisions that any arm could have been chosen in, and random rewards."""
     snapshot = stage.store.current()
     assert snapshot is not None

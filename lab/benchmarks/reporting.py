@@ -16,6 +16,7 @@ from fastbandit.progress import progress_bar
 from lab.experiments.results import write_beside
 from lab.experiments.tables import between_marks, markdown
 from lab.printing import print_lines as print_lines
+from lab.stamps import command_line, stamp_now
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 Measured = TypeVar("Measured")
@@ -80,10 +81,22 @@ def json_of(rows: Sequence[Row]) -> str:
 def fill_doc(
     path: Path, name: str, headings: Sequence[str], lines: Sequence[Sequence[str]], *, note: str
 ) -> None:
-    """Put a table and what it was measured on between the marks of a page."""
+    """Put a table, what it was measured on and with which code between the marks of a page."""
     marks = (f"<!-- bench {name} -->", f"<!-- end of bench {name} -->")
-    fresh = f"\n{note}:\n\n{markdown(headings, lines, words=0)}\n"
-    write_beside(path, between_marks(read_doc(path), fresh, marks=marks))
+    text = f"{note}:\n\n{markdown(headings, lines, words=0)}"
+    fill_marks(path, text, marks=marks, command=f"bench {name}")
+
+
+def fill_marks(path: Path, text: str, *, marks: tuple[str, str], command: str) -> None:
+    """Put a text that a command measured between the two marks of a page, with its stamp."""
+    stamp = stamp_now(command_line(command))
+    write_beside(path, between_marks(read_doc(path), f"\n{text}\n\n{stamp}\n", marks=marks))
+
+
+def check_marks(path: Path | None, *, marks: tuple[str, str]) -> None:
+    """Raise unless a page, where one is named, has its marks: sooner than after a long run."""
+    if path is not None:
+        between_marks(read_doc(path), "", marks=marks)
 
 
 def read_doc(path: Path) -> str:

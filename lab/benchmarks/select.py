@@ -20,6 +20,7 @@ from fastbandit.cores import one_thread
 from fastbandit.demo.page import import_matplotlib, make_folder, write_all
 from fastbandit.runtime.frozen import FrozenBandit
 from fastbandit.runtime.parts import DTYPES
+from fastbandit.search.exhaustive import Exhaustive
 from lab.benchmarks.figure import figure_of
 from lab.benchmarks.peer_libraries import OURS, Decide, Sweep, forwards_of, sweeps_of
 from lab.benchmarks.peers import Round, alternate, worded
@@ -61,6 +62,7 @@ HEADINGS = (
     "p99 µs",
     "NumPy ÷ ours",
     "folded ÷ ours",
+    "scan ÷ ours",
     "q",
     "scored",
     "look-ups",
@@ -77,7 +79,8 @@ class Row:
 
     `exhaustive_ratio` is the median time of one pass of all arms through the reward network
     in NumPy, as the network is written, by `p50_us`; `folded_ratio` that of a sweep with what
-    does not depend on the arm worked out before (and not counted).
+    does not depend on the arm worked out before (and not counted); `scan_ratio` that of our own
+    compiled scan of all arms, the same decision by the exhaustive search.
     """
 
     arms: int
@@ -88,6 +91,7 @@ class Row:
     p99_us: float
     exhaustive_ratio: float | None
     folded_ratio: float | None
+    scan_ratio: float | None
     quality: float
     evaluations: float
     lookups: float
@@ -104,6 +108,7 @@ class Row:
             worded(self.p99_us),
             worded(self.exhaustive_ratio),
             worded(self.folded_ratio),
+            worded(self.scan_ratio),
             f"{self.quality:.4f}",
             f"{self.evaluations:.0f}",
             f"{self.lookups:.1f}",
@@ -139,6 +144,7 @@ def measure_select(
         p99_us=1e6 * float(p99),
         exhaustive_ratio=ratios.get("network"),
         folded_ratio=ratios.get("folded"),
+        scan_ratio=ratios.get("scan"),
         quality=ruler.quality(contest.earnest(ruler, found.rows[:, 0])),
         evaluations=float(found.evaluations.mean()),
         lookups=float(found.lookups.mean()),
@@ -185,7 +191,7 @@ def round_of(decide: Callable[[int], object]) -> Round:
 
 
 def sweeps_for(contest: Contest) -> dict[str, Decide]:
-    """Make the tasks of scoring all arms for one request in NumPy.
+    """Make the tasks of scoring all arms for one request: in NumPy, and compiled.
 
     There are none for upper confidence, whose bound is no plain network, and for over a
     million arms.
@@ -195,7 +201,9 @@ def sweeps_for(contest: Contest) -> dict[str, Decide]:
     contexts = contest.contexts[:_SWEPT]
     vectors, sweeps = sweeps_of(contest.bandit, contexts)
     arms, forwards = forwards_of(contest.bandit, contexts)
+    scan = contest.frozen(Exhaustive())
     return {
+        "scan": lambda number: scan.select_one(contexts[number % _SWEPT], seed=number).row,
         "network": lambda number: forwards[number % _SWEPT].best(arms),
         "folded": lambda number: best_of(sweeps[number % _SWEPT], vectors),
     }
@@ -264,8 +272,8 @@ def select_command(
 ) -> None:
     """Time one decision of a frozen bandit among many arms, on one thread, and audit it.
 
-    In alternation with one NumPy sweep over all arms, up to a million of them. Before that a bandit
-    learns from 5,000 rounds of h3.
+    In alternation with sweeps over all arms, in NumPy and compiled, up to a million of them. Before
+    that a bandit learns from 5,000 rounds of h3.
     """
     sizes = sizes_of(arms)
     if out is not None:

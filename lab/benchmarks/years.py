@@ -21,12 +21,12 @@ from fastbandit.progress import Progress, progress_bar
 from fastbandit.serving.learner_process import environment_of
 from fastbandit.serving.schemas import SelectRequest
 from fastbandit.serving.service import Service
+from fastbandit.settings.rewards import RewardConfig
 from fastbandit.settings.service import (
     ArmsConfig,
     Config,
     ContextConfig,
     LearnConfig,
-    RewardConfig,
     SelectConfig,
     ServerConfig,
 )

@@ -7,6 +7,7 @@ from pathlib import Path
 from fastbandit.errors import DataError
 from lab.experiments.results import write_beside
 from lab.experiments.tables import between_marks
+from lab.stamps import command_line, stamp_now
 
 
 def marks_of(check: str) -> tuple[str, str]:
@@ -26,4 +27,5 @@ def write_into(page: Path, check: str, text: str) -> None:
             f"The page {page} needs the marks {marks[0]} and {marks[1]}, once each: some are "
             f"missing or there twice. Put them where the table belongs."
         )
-    write_beside(page, between_marks(whole, f"\n{text}\n", marks=marks))
+    stamp = stamp_now(command_line("estimators"))
+    write_beside(page, between_marks(whole, f"\n{text}\n\n{stamp}\n", marks=marks))

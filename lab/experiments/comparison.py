@@ -11,6 +11,7 @@ import numpy as np
 
 from lab.experiments.environment import Floats
 from lab.experiments.figures import STYLES
+from lab.experiments.results import DRAWN_FACES, FEW_ARMS, data_of, is_scan, is_simulated
 
 Result = dict[str, Any]
 
@@ -22,6 +23,7 @@ DATASETS = {
     "procedural": "Procedural",
     "bibtex": "Bibtex",
     "celeba": "CelebA",
+    DRAWN_FACES: "drawn faces",
     "omniglot": "Omniglot",
     "openbandit": "Open Bandit",
     "movielens": "MovieLens",
@@ -34,6 +36,8 @@ DATASETS = {
 """Datasets in the order they are shown, with their names in words."""
 CONTINUUM = ("sines", "branin", "hartmann6")
 NEAR = 0.98  # of the reward of an exhaustive search is near enough
+MET, MISSED, UNDECIDED = "met", "missed", "undecided"
+ENOUGH_SEEDS = 10  # a comparison with fewer says how many it has
 
 # Two-sided 95 % quantiles of Student's t with 1, 2, ... degrees of freedom.
 _T95 = (
@@ -53,9 +57,11 @@ class Setting:
     @property
     def label(self) -> str:
         """Name it in words, with the options that were set."""
-        said = ", ".join(f"{name} {value}" for name, value in self.options)
+        said = [f"{name} {value}" for name, value in self.options if value != "simulator"]
+        if is_simulated(self.dataset, dict(self.options)):
+            said.insert(0, "simulator")
         name = DATASETS.get(self.dataset, self.dataset)
-        return f"{name} ({said})" if said else name
+        return f"{name} ({', '.join(said)})" if said else name
 
     @property
     def sort_key(self) -> tuple[Any, ...]:
@@ -112,6 +118,16 @@ class Standing:
     def arms(self) -> int | None:
         """The number of arms; None for a continuum."""
         return self.runs[0].get("arms")
+
+    @property
+    def has_few_arms(self) -> bool:
+        """Whether a scan is as quick as any search: how near one comes says nothing."""
+        return self.arms is not None and self.arms <= FEW_ARMS
+
+    @property
+    def is_scan(self) -> bool:
+        """Whether a search that may miss arms scored as many as there are."""
+        return is_scan(self.policy, arms=self.arms, evaluations=self.mean("evaluations"))
 
     @property
     def share(self) -> Estimate | None:
@@ -172,7 +188,7 @@ class Standing:
 def setting_of(result: Result) -> Setting:
     """Return the dataset and options of a result."""
     options = result.get("options") or {}
-    return Setting(result["dataset"], tuple(sorted((k, str(v)) for k, v in options.items())))
+    return Setting(data_of(result), tuple(sorted((k, str(v)) for k, v in options.items())))
 
 
 def standings_of(results: Iterable[Result]) -> list[Standing]:
@@ -266,8 +282,9 @@ def of_exhaust(standing: Standing, others: Iterable[Standing]) -> float | None:
 class Bar:
     """What one policy should reach, as a multiple of another's share, and what came out.
 
-    `gap` is by how much it was cleared, over seeds; `late` are the two shares in the last
-    quarter of the rounds.
+    `gap` is by how much it was cleared, over the `seeds` that both played; `late` are the two
+    shares in the last quarter of the rounds. Where a scan is as quick as the search, nothing is
+    judged.
     """
 
     setting: Setting
@@ -277,6 +294,8 @@ class Bar:
     shares: tuple[float, float] | None
     gap: Estimate | None = None
     late: tuple[float, float] | None = None
+    seeds: int = 0
+    is_scan: bool = False
 
     @property
     def name(self) -> str:
@@ -284,16 +303,25 @@ class Bar:
         return f"{self.policy} ≥ {times}{self.other}"
 
     @property
-    def is_met(self) -> bool | None:
-        """Whether it was reached; None where one of the two was not played."""
-        return None if self.shares is None else self.shares[0] >= self.need * self.shares[1]
+    def verdict(self) -> str | None:
+        """Met, missed or undecided; None where one of the two was not played."""
+        return None if self.shares is None else verdict_of(self.gap)
 
-    @property
-    def is_open(self) -> bool:
-        """Whether it was missed by less than half of the gap's 95 % interval."""
-        if self.gap is None or self.gap.half is None:
-            return False
-        return self.is_met is False and self.gap.mean + self.gap.half >= 0
+
+def verdict_of(gap: Estimate | None) -> str:
+    """Return met or missed where the 95 % interval of a gap is on one side of 0, else undecided."""
+    if gap is None or gap.half is None:
+        return UNDECIDED
+    if gap.mean >= gap.half:
+        return MET
+    return MISSED if gap.mean < -gap.half else UNDECIDED
+
+
+def seeds_text(seeds: int) -> str:
+    """Return how many seeds a comparison has, where they are fewer than it should have."""
+    if seeds >= ENOUGH_SEEDS:
+        return ""
+    return f" ({seeds} seed{'' if seeds == 1 else 's'})"
 
 
 PAIRS = (
@@ -318,18 +346,25 @@ def bars_of(standings: Iterable[Standing]) -> list[Bar]:
 
 def _bars_in(setting: Setting, found: dict[str, Standing]) -> Iterator[Bar]:
     for policy, other, need in PAIRS:
-        pair = None
-        if policy in found and other in found:
-            pair = paired_shares(found[policy], found[other])
-        if pair is None:
+        if policy not in found or other not in found:
             yield Bar(setting, policy, other, need, None)
-            continue
-        gap = None
-        if len(pair[0]) == len(pair[1]):
-            gap = estimate([one - need * two for one, two in zip(*pair, strict=True)])
-        shares = (float(np.mean(pair[0])), float(np.mean(pair[1])))
-        late = (_late(found[policy]), _late(found[other]))
-        yield Bar(setting, policy, other, need, shares, gap, late)
+        elif need == NEAR and found[policy].has_few_arms:
+            yield Bar(setting, policy, other, need, None, is_scan=True)
+        else:
+            yield _bar(setting, found[policy], found[other], need)
+
+
+def _bar(setting: Setting, one: Standing, two: Standing, need: float) -> Bar:
+    pair = paired_shares(one, two)
+    if pair is None:
+        return Bar(setting, one.policy, two.policy, need, None)
+    seeds = len([seed for seed in one.by_seed if seed in two.by_seed])
+    gap = None
+    if seeds:
+        gap = estimate([mine - need * other for mine, other in zip(*pair, strict=True)])
+    shares = (float(np.mean(pair[0])), float(np.mean(pair[1])))
+    late = (_late(one), _late(two))
+    return Bar(setting, one.policy, two.policy, need, shares, gap, late, seeds)
 
 
 def _late(standing: Standing) -> float:

@@ -9,7 +9,11 @@ import numpy as np
 
 from lab.experiments.comparison import (
     CONTINUUM,
+    ENOUGH_SEEDS,
+    MET,
+    MISSED,
     NEAR,
+    UNDECIDED,
     Bar,
     Curve,
     Result,
@@ -29,15 +33,16 @@ from lab.experiments.outline_times import (
     training_section,
 )
 from lab.experiments.policies import NEURAL
-from lab.experiments.report_drift import TEXT as DRIFT_TEXT
-from lab.experiments.report_drift import drift_table, is_drifting
+from lab.experiments.report_drift import drift_table, drift_text, is_drifting
 from lab.experiments.report_tables import (
     bars_table,
+    common_seeds,
     plainest,
     replays_of,
     shares_table,
     standings_table,
 )
+from lab.experiments.results import FEW_ARMS
 from lab.experiments.sections import Block, Notes, Section, Sketch, file_name, stem_of
 
 
@@ -54,7 +59,7 @@ def outline(results: Sequence[Result]) -> list[Section]:
         *_overview(standings),
         *_plays_section("Datasets", (_DATASETS,), catalogue),
         *_plays_section("Continuum", (_CONTINUUM_TEXT,), continuum),
-        *_plays_section("Drift", (DRIFT_TEXT, drift_table(standings)), drifting),
+        *_plays_section("Drift", (drift_text(drifting), drift_table(standings)), drifting),
         *replay_section(replays_of(kinds["replay"])),
         *runtime_section(kinds["runtime"], standings),
         *scaling_section(kinds["scaling"]),
@@ -76,6 +81,10 @@ READING = (
     "or bound, on 50 contexts of each batch after the first; 1 is the arm that an exhaustive "
     "search takes. Of arms that fill a box it sees a sample of points: a search that "
     "climbs can beat that, and q be above 1. Lowest q: that of the worst run.",
+    f"Scanned: a set has at most {FEW_ARMS:,} arms, which the default scans by Thompson sampling, "
+    "and the search made at least as many evaluations as there are arms: its q would say nothing.",
+    "Drawn faces are synthetic pictures in the layout of CelebA. A simulator is a model that was "
+    "fitted to a log: its rewards are the model's.",
     "Evaluations and look-ups: arms scored by the network, and searches of the index, for each "
     "decision.",
     "ms per decision in a batch, and s per update, are medians within a run. Runs share a "
@@ -95,54 +104,62 @@ _CONTINUUM_TEXT = (
 def _bars_section(bars: Sequence[Bar]) -> Iterator[Section]:
     if not bars:
         return
-    judged = [bar for bar in bars if bar.is_met is not None]
-    missed = [bar for bar in judged if not bar.is_met]
-    summary = f"{len(judged) - len(missed)} of {len(judged)} bars are met, with the default preset."
+    judged = [bar for bar in bars if bar.verdict is not None]
+    met, missed, undecided = (
+        [bar for bar in judged if bar.verdict == verdict] for verdict in (MET, MISSED, UNDECIDED)
+    )
+    summary = (
+        f"{len(met)} of {len(judged)} bars are met, {len(missed)} missed and {len(undecided)} "
+        f"undecided, with the default preset."
+    )
     if missed:
         summary += " Missed: " + "; ".join(f"{b.name} on {b.setting.label}" for b in missed) + "."
     meaning = (
         f"A search should keep at least {NEAR:g} of what the exhaustive one earns (the number is "
         f"the ratio of the two), and the exhaustive one should earn no less than a linear model "
-        f"or one arm for all (the numbers are the two shares). Overall best arm knows all "
-        f"rewards beforehand; Learned best arm has to learn, like the others."
+        f"or one arm for all (the numbers are the two shares). A bar is met or missed where the "
+        f"95 % interval of the difference, over seeds that both played, is on one side of it; "
+        f"inside it is undecided. Fewer than {ENOUGH_SEEDS} seeds are counted in brackets. Sets of "
+        f"at most {FEW_ARMS:,} arms, which the default scans, do not judge a search (scanned). "
+        f"Overall best arm knows all rewards beforehand; Learned best arm has to learn, like the "
+        f"others."
     )
-    more = [text for text in (_open_text(missed), _late_text(missed)) if text]
+    more = [
+        text for text in (_undecided_text(undecided), _late_text([*missed, *undecided])) if text
+    ]
     yield Section("Bars", (summary, meaning, bars_table(bars), *more))
 
 
-def _open_text(missed: Sequence[Bar]) -> str:
-    """Name the bars of which the seeds leave open whether they are missed."""
-    found = [f"{b.name} on {b.setting.label} ({_spread_text(b)})" for b in missed if b.is_open]
-    if not found:
-        return ""
-    return (
-        "Missed by less than the seeds can resolve, for the 95 % interval over seeds reaches the "
-        "bar: " + "; ".join(found) + "."
-    )
+def _undecided_text(undecided: Sequence[Bar]) -> str:
+    """Name the bars that the seeds leave undecided, with their intervals."""
+    found = [f"{b.name} on {b.setting.label} ({_spread_text(b)})" for b in undecided]
+    return f"Undecided: {'; '.join(found)}." if found else ""
 
 
 def _spread_text(bar: Bar) -> str:
+    """Format the two shares as the bar compares them, with half of the 95 % interval."""
     assert bar.shares is not None
-    assert bar.gap is not None
-    assert bar.gap.half is not None
     one, two = bar.shares
-    if bar.need == NEAR:
-        return f"ratio {one / two:.3f} ± {bar.gap.half / two:.3f}"
-    return f"difference {one - two:.3f} ± {bar.gap.half:.3f}"
+    half = None if bar.gap is None else bar.gap.half
+    if bar.need == NEAR and two > 0:
+        about = "one seed" if half is None else f"± {half / two:.3f}"
+        return f"ratio {one / two:.3f}, {about}"
+    about = "one seed" if half is None else f"± {half:.3f}"
+    return f"difference {one - bar.need * two:.3f}, {about}"
 
 
-def _late_text(missed: Sequence[Bar]) -> str:
-    """Return how one arm for all and what missed it compare once most is learned."""
+def _late_text(unmet: Sequence[Bar]) -> str:
+    """Return how one arm for all and what did not meet it compare once most is learned."""
     found = [
         f"{bar.setting.label} {bar.late[0]:.3f}, {bar.late[1]:.3f}"
-        for bar in missed
+        for bar in unmet
         if bar.other == "Overall best arm" and bar.late is not None
     ]
     if not found:
         return ""
     return (
         "In the last quarter of the rounds alone, the shares of Exhaust TS and Overall best arm "
-        "are, where that bar is missed: " + "; ".join(found) + "."
+        "are, where that bar is not met: " + "; ".join(found) + "."
     )
 
 
@@ -150,10 +167,17 @@ def _overview(standings: Sequence[Standing]) -> Iterator[Section]:
     table = shares_table(standings)
     if table.rows:
         text = (
-            "Default preset, mean over the seeds that all policies played. q at least: the lowest "
-            "mean q of the datasets."
+            f"Default preset, mean over the seeds that all policies played "
+            f"({_seeds_range(standings)}). q at least: the lowest mean q of the datasets with more "
+            f"than {FEW_ARMS:,} arms, or a continuum of them."
         )
         yield Section("At a glance", (text, *_ratio_sketch(standings), table))
+
+
+def _seeds_range(standings: Sequence[Standing]) -> str:
+    mine = [s for s in longest(standings) if s.preset == "default"]
+    counts = {len(common_seeds(mine, setting)) for setting in plainest(s.setting for s in mine)}
+    return " to ".join(str(count) for count in dict.fromkeys((min(counts), max(counts))))
 
 
 def _ratio_sketch(standings: Sequence[Standing]) -> Iterator[Sketch]:
@@ -162,6 +186,8 @@ def _ratio_sketch(standings: Sequence[Standing]) -> Iterator[Sketch]:
     dots = []
     for standing in (s for setting in settings for s in mine if s.setting == setting):
         ratio = of_exhaust(standing, mine)
+        if standing.has_few_arms:
+            continue
         if ratio is not None and yardstick_of(standing.policy) != standing.policy:
             dots.append(Dot(standing.setting.label, standing.policy, ratio))
     if dots:

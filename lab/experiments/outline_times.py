@@ -13,6 +13,7 @@ from lab.experiments.report_tables import (
     Replay,
     averages_table,
     measured,
+    quality_text,
     replays_table,
     runtime_table,
     scaling_table,
@@ -66,9 +67,9 @@ def runtime_section(results: Sequence[Result], standings: Sequence[Standing]) ->
         groups.setdefault((result["preset"], _machine(result)), []).append(result)
     for number, ((preset, machine), mine) in enumerate(groups.items()):
         qualities = {
-            (s.setting, s.policy): q
+            (s.setting, s.policy): quality_text(s)
             for s in reversed(longest(standings))
-            if s.preset == preset and (q := s.mean("quality")) is not None
+            if s.preset == preset
         }
         parts.append(_machine_section(number, preset, machine, mine, qualities))
     if parts:
@@ -92,7 +93,7 @@ def _machine_section(
     preset: str,
     machine: str,
     results: Sequence[Result],
-    qualities: dict[tuple[Setting, str], float],
+    qualities: dict[tuple[Setting, str], str],
 ) -> Section:
     blocks: list[Block] = []
     for measure in ("batch", "single"):

@@ -30,9 +30,11 @@ from lab.experiments.report_tables import Table, shares_table
 from lab.experiments.results import read_results
 from lab.experiments.sections import Notes, Section, sketches
 from lab.experiments.tables import between_marks
+from lab.stamps import stamp_of
 
 MARKS = ("<!-- results: written by python -m lab report -->", "<!-- end of results -->")
 _OPENING = "Written by `python -m lab report --doc docs/results.md` from result files; not typed."
+_PLAYED = "python -m lab experiment run"
 
 
 # -- reading
@@ -95,7 +97,7 @@ def _are_numbers(values: Any) -> bool:
 
 def results_page(results: Sequence[Result]) -> str:
     """Format everything as docs/results.md: the tables of the page, without its figures."""
-    lines = ["# Results", "", _OPENING, ""]
+    lines = ["# Results", "", _OPENING, str(stamp_of(_PLAYED, results)), ""]
     for section in outline(results):
         lines += _markdown_section(section, 2)
     return "\n".join(lines).rstrip("\n") + "\n"
@@ -116,8 +118,10 @@ def _markdown_section(section: Section, level: int) -> list[str]:
 
 
 def readme_table(results: Sequence[Result]) -> str:
-    """Format the share of each policy in each dataset, for the README."""
-    return shares_table(standings_of(results)).to_markdown()
+    """Format the share of each policy in each dataset, for the README, and how it came about."""
+    table = shares_table(standings_of(results)).to_markdown()
+    plays = [result for result in results if result["kind"] == "play"]
+    return f"{table}\n\n{stamp_of(_PLAYED, plays)}"
 
 
 # -- the command
@@ -149,7 +153,10 @@ def as_json(results: Sequence[Result]) -> dict[str, Any]:
             "options": dict(bar.setting.options),
             "bar": bar.name,
             "shares": bar.shares,
-            "met": bar.is_met,
+            "verdict": bar.verdict,
+            "seeds": bar.seeds,
+            "gap": None if bar.gap is None else asdict(bar.gap),
+            "is_scan": bar.is_scan,
         }
         for bar in bars_of(standings)
     ]
@@ -167,6 +174,7 @@ def _standing_json(standing: Standing, others: Sequence[Standing]) -> dict[str, 
         "share": None if standing.share is None else asdict(standing.share),
         "of_exhaust": of_exhaust(standing, others),
         "regret": asdict(standing.regret),
+        "is_scan": standing.is_scan,
         "quality": standing.mean("quality"),
         "lowest_quality": standing.lowest_quality,
         "evaluations": standing.mean("evaluations"),

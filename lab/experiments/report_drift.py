@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from lab.experiments.comparison import Setting, Standing, longest, shares_together
+from lab.experiments.comparison import Setting, Standing, longest, seeds_text, shares_together
 from lab.experiments.report_tables import NONE, Table
 
 TEXT = (
@@ -26,6 +26,12 @@ _PAIRS = {
 def is_drifting(setting: Setting) -> bool:
     """Return whether the rewards of a setting change with the rounds."""
     return any(name == "drift" and value != "none" for name, value in setting.options)
+
+
+def drift_text(standings: Sequence[Standing]) -> str:
+    """Return what the table shows, and of how many seeds at least."""
+    fewest = min((len(standing.by_seed) for standing in standings), default=0)
+    return f"{TEXT} Each is a mean over seeds{seeds_text(fewest)}."
 
 
 def drift_table(standings: Sequence[Standing]) -> Table:

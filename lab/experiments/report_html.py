@@ -10,6 +10,7 @@ from lab.experiments.comparison import Result
 from lab.experiments.figures import STYLES, style_of
 from lab.experiments.report_tables import Table
 from lab.experiments.sections import Block, Notes, Section, Sketch
+from lab.stamps import short
 
 
 def report_page(
@@ -42,16 +43,12 @@ def _headline(results: Sequence[Result]) -> list[str]:
     seeds = len({r["seed"] for r in plays})
     lines = [f"{len(results):,} result files; {datasets} datasets; up to {seeds} seeds."]
     versions = sorted({str(r["version"]) for r in results if r.get("version")})
-    commits = sorted({_short(str(r["commit"])) for r in results if r.get("commit")})
+    commits = sorted({short(str(r["commit"])) for r in results if r.get("commit")})
     if versions:
         lines.append(
             f"fastbandit {', '.join(versions)}; commits: {', '.join(commits) or 'unknown'}."
         )
     return lines
-
-
-def _short(commit: str) -> str:
-    return commit[:10] + ("-dirty" if commit.endswith("-dirty") else "")
 
 
 def _all(sections: Iterable[Section]) -> Iterable[Section]:
@@ -115,7 +112,7 @@ def _cell(text: str) -> str:
     if text in STYLES:
         colour = style_of(text).colour
         return f'<i class="swatch" style="background:{colour}"></i>{escape(text)}'
-    for verdict, sign in (("met", "✓"), ("missed", "✗")):
+    for verdict, sign in (("met", "✓"), ("missed", "✗"), ("undecided", "?")):
         if text.startswith(f"{verdict}: "):
             return f'<span class="{verdict}">{sign} {escape(text)}</span>'
     return escape(text)

@@ -19,11 +19,12 @@ from lab.experiments.comparison import (
     longest,
     of_exhaust,
     policy_sort_key,
+    seeds_text,
     setting_of,
     yardstick_of,
 )
 from lab.experiments.policies import NINE
-from lab.experiments.tables import markdown, number
+from lab.experiments.tables import SCANNED, markdown, number
 from lab.printing import format_seconds
 
 NONE = "–"
@@ -68,11 +69,11 @@ def standings_table(standings: Sequence[Standing]) -> Table:
 def _standing_row(standing: Standing, others: Sequence[Standing]) -> tuple[str, ...]:
     return (
         standing.policy,
-        _plus_minus(standing.share, ".3f"),
-        number(of_exhaust(standing, longest(others)), ".3f"),
-        _plus_minus(standing.regret, ",.0f" if standing.regret.mean >= 100 else ",.1f"),
-        number(standing.mean("quality"), ".4f"),
-        number(standing.lowest_quality, ".4f"),
+        plus_minus(standing.share, ".3f"),
+        SCANNED if standing.is_scan else number(of_exhaust(standing, longest(others)), ".3f"),
+        plus_minus(standing.regret, ",.0f" if standing.regret.mean >= 100 else ",.1f"),
+        quality_text(standing),
+        SCANNED if standing.is_scan else number(standing.lowest_quality, ".4f"),
         number(standing.mean("evaluations"), ",.0f"),
         number(standing.mean("lookups"), ",.1f"),
         _by_device(standing.by_device("select_seconds"), 1e3),
@@ -82,30 +83,34 @@ def _standing_row(standing: Standing, others: Sequence[Standing]) -> tuple[str, 
     )
 
 
+def quality_text(standing: Standing) -> str:
+    """Format the mean q of a search; one that scored all there is has none to speak of."""
+    return SCANNED if standing.is_scan else number(standing.mean("quality"), ".4f")
+
+
 def shares_table(standings: Iterable[Standing]) -> Table:
     """Return a table of shares: the nine policies with the default preset, a column a setting."""
     mine = [s for s in longest(standings) if s.preset == "default"]
     settings = plainest(s.setting for s in mine)
     found = {(s.policy, s.setting): s for s in mine if s.policy in NINE}
-    seeds = {
-        setting: _common_seeds(s for s in found.values() if s.setting == setting)
-        for setting in settings
-    }
+    seeds = {setting: common_seeds(mine, setting) for setting in settings}
     rows = []
     for policy in NINE:
         row = [found.get((policy, setting)) for setting in settings]
         if any(row):
             shares = [s.share_on(seeds[s.setting] or s.by_seed) if s else None for s in row]
-            known = [q for s in row if s and (q := s.mean("quality")) is not None]
+            many = [s for s in row if s and not s.has_few_arms]
+            known = [q for s in many if (q := s.mean("quality")) is not None]
             texts = [NONE if share is None else f"{share.mean:.3f}" for share in shares]
             rows.append((policy, *texts, number(min(known, default=None), ".4f")))
     labels = (setting.label for setting in settings)
     return Table(("share of the best possible reward", *labels, "q at least"), tuple(rows))
 
 
-def _common_seeds(standings: Iterable[Standing]) -> list[int]:
-    """Return the seeds that all policies played: what is shown side by side is of the same ones."""
-    played = [set(standing.by_seed) for standing in standings]
+def common_seeds(standings: Iterable[Standing], setting: Setting) -> list[int]:
+    """Return the seeds that all of the nine policies played: what is side by side is of those."""
+    nine = (s for s in standings if s.setting == setting and s.policy in NINE)
+    played = [set(standing.by_seed) for standing in nine]
     return sorted(set.intersection(*played)) if played else []
 
 
@@ -133,12 +138,10 @@ def bars_table(bars: Sequence[Bar]) -> Table:
 
 def _bar_text(bar: Bar) -> str:
     if bar.shares is None:
-        return NONE
-    verdict = "met" if bar.is_met else "missed"
+        return SCANNED if bar.is_scan else NONE
     one, two = bar.shares
-    if bar.need == NEAR:
-        return f"{verdict}: {one / two:.3f}" if two else f"{verdict}: {one:.3f}, {two:.3f}"
-    return f"{verdict}: {one:.3f}, {two:.3f}"
+    shown = f"{one / two:.3f}" if bar.need == NEAR and two else f"{one:.3f}, {two:.3f}"
+    return f"{bar.verdict}: {shown}{seeds_text(bar.seeds)}"
 
 
 # -- what a choice and an update cost
@@ -167,7 +170,7 @@ def _medians(results: Sequence[Result]) -> Result:
     return merged
 
 
-def runtime_table(results: Iterable[Result], qualities: dict[tuple[Setting, str], float]) -> Table:
+def runtime_table(results: Iterable[Result], qualities: dict[tuple[Setting, str], str]) -> Table:
     """Return a table of seconds beside the printed ones; ratios are measured ÷ printed."""
     found = measured(results)
     has_request = any(result["request"] is not None for result in found.values())
@@ -178,7 +181,7 @@ def runtime_table(results: Iterable[Result], qualities: dict[tuple[Setting, str]
         single, batch = (_beside(mine, theirs) for mine, theirs in beside)
         request = [_seconds(result["request"])] if has_request else []
         arms = "continuum" if result.get("arms") is None else f"{result['arms']:,}"
-        ends = (_seconds(result["train"]), number(qualities.get((setting, policy)), ".4f"))
+        ends = (_seconds(result["train"]), qualities.get((setting, policy), NONE))
         rows.append((setting.label, policy, arms, *single, *request, *batch, *ends))
     headings = ["dataset", "policy", "arms", "Single", "paper", "ratio"]
     headings += ["Request"] if has_request else []
@@ -261,7 +264,11 @@ def scaling_table(results: Sequence[Result]) -> Table:
         at = dict(zip(result["arms"], result["seconds"], strict=True))
         known = [q for q in result.get("quality") or () if q is not None]
         texts = [_seconds(at.get(size)) for size in sizes]
-        slope = number(result.get("slope"), ".2f")
+        known_slope = result.get("slope")
+        half = result.get("slope_half")
+        slope = plus_minus(
+            known_slope if known_slope is None else Estimate(known_slope, half), ".2f"
+        )
         rows.append((result["policy"], *texts, slope, number(min(known, default=None), ".4f")))
     return Table(("policy", *(f"N = {s:,}" for s in sizes), "slope", "lowest q"), tuple(rows))
 
@@ -326,7 +333,8 @@ def times(ratio: float | None) -> str:
     return f"{ratio:,.0f}×" if ratio >= 100 else f"{ratio:.3g}×"
 
 
-def _plus_minus(found: Estimate | None, form: str) -> str:
+def plus_minus(found: Estimate | None, form: str) -> str:
+    """Format a mean with half of its interval, where that is known."""
     if found is None:
         return NONE
     about = "" if found.half is None else f" ± {format(found.half, form)}"

@@ -22,6 +22,12 @@ from lab.experiments.policies import NAMES, NEURAL
 FORMAT = 1
 TRAINING = "Training time"
 """Stands for the policy where GANBandit's updates are timed by those of Exhaust."""
+FEW_ARMS = 1_000
+"""So many arms the product's default scans by Thompson sampling: a search saves nothing there."""
+REAL_FACES = "pictures of CelebA itself"
+"""What a result notes where the faces are the real ones; without it they are drawn."""
+DRAWN_FACES = "drawn-faces"
+"""The dataset in place of celeba where the faces are drawn ones."""
 
 
 @dataclass(frozen=True)
@@ -162,6 +168,31 @@ def code_commit() -> str | None:
         return None
 
 
+# -- what a result is really of
+
+
+def data_of(result: Mapping[str, Any]) -> str:
+    """Return the dataset that a result is really of: faces are drawn unless it notes otherwise."""
+    notes = (*(result.get("notes") or ()), *(result.get("data_notes") or ()))
+    is_real = result["dataset"] != "celeba" or REAL_FACES in notes
+    return str(result["dataset"]) if is_real else DRAWN_FACES
+
+
+def is_simulated(dataset: str, options: Mapping[str, Any]) -> bool:
+    """Return whether rewards come from a model that was fitted to a log, not from the log."""
+    return dataset == "openbandit" and options.get("mode", "simulator") == "simulator"
+
+
+def is_scan(policy: str, *, arms: int | None, evaluations: float | None) -> bool:
+    """Return whether a search that may miss arms scored as many as there are: its q says nothing.
+
+    That is so for few arms alone, each of which may be scored more than once.
+    """
+    if arms is None or arms > FEW_ARMS or NEURAL.get(policy, ("", "exhaustive"))[1] == "exhaustive":
+        return False
+    return evaluations is None or evaluations >= arms
+
+
 # -- over seeds
 
 _GROUP = ("dataset", "options", "rounds", "batch", "preset", "device", "policy")
@@ -236,11 +267,11 @@ def _dataset_order(result: dict[str, Any]) -> tuple[Any, ...]:
 
 
 def _group_of(result: dict[str, Any], **changed: str) -> str:
-    return _text([changed.get(name, result[name]) for name in _GROUP])
+    return _text([changed.get(name, value) for name, value in _named(result).items()])
 
 
 def _named(result: dict[str, Any]) -> dict[str, Any]:
-    return {name: result[name] for name in _GROUP}
+    return {name: result[name] for name in _GROUP} | {"dataset": data_of(result)}
 
 
 def _text(value: Any) -> str:

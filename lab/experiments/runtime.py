@@ -340,6 +340,7 @@ def _time_dataset(name: str, plan: Plan, *, arms: int | None, data: Path | None)
         found = measure(environment, plan, tick=tick)
     common = {"dataset": name, "options": options, "preset": plan.preset}
     common |= {"device": plan.device, "machine": machine_of(plan.device)}
+    common |= {"data_notes": list(getattr(environment, "notes", ()))}
     return [{**common, "policy": policy, **numbers} for policy, numbers in found.items()]
 
 

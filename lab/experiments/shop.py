@@ -5,7 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
-from typing import Protocol
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, Protocol, TypeVar
 
 import click
 import numpy as np
@@ -15,12 +18,23 @@ from fastbandit.cores import one_thread
 from fastbandit.learning.schedule import Schedule
 from fastbandit.progress import progress_bar
 from fastbandit.settings.service import LearnConfig
-from lab.experiments.shop_data import Floats, Rows, Shop, Users, make_shop, make_users
-from lab.printing import print_lines
+from lab.experiments.shop_bars import Row, bars_of, print_bars, print_rows, rows_of
+from lab.experiments.shop_calibration import department_rows, print_calibration
+from lab.experiments.shop_data import (
+    TASTE,
+    Floats,
+    Rows,
+    Shop,
+    Users,
+    Weights,
+    make_shop,
+    make_users,
+)
+from lab.experiments.shop_gate import Gated, Judged, print_judged
 
-EARLY = 3_000
 _STRENGTH = 20.0  # clicks of an item count as if it had been shown so often before
 _CHUNK = 500
+T = TypeVar("T")
 
 
 class Agent(Protocol):
@@ -42,7 +56,7 @@ class Neural:
             seed=seed,
             progress=False,
         )
-        self._ids = np.array(shop.table.columns["item_id"])
+        self.ids = np.array(shop.table.columns["item_id"])
         usual = LearnConfig()
         self._schedule = Schedule(usual.fresh, usual.growth, usual.seconds)
 
@@ -53,11 +67,11 @@ class Neural:
         return self.bandit.select(users.table).rows[:, 0]
 
     def learn(self, users: Users, rows: Rows, clicks: Floats) -> None:
-        self.bandit.update(contexts=users.table, arms=self._ids[rows], rewards=clicks)
+        self.bandit.update(contexts=users.table, arms=self.ids[rows], rewards=clicks)
 
     def fit(self, users: Users, rows: Rows, clicks: Floats) -> None:
         """Learn a log."""
-        self.bandit.fit(contexts=users.table, arms=self._ids[rows], rewards=clicks)
+        self.bandit.fit(contexts=users.table, arms=self.ids[rows], rewards=clicks)
 
 
 class Popularity:
@@ -122,17 +136,23 @@ class Drawn:
 
 
 class BestItem:
-    """The one item that is best for all users together: what popularity may find at most."""
+    """The one item that is best for all users together: what popularity may find at most.
 
-    def __init__(self, shop: Shop, users: Users) -> None:
+    Or, of each department, the one: for users whose favourite it is.
+    """
+
+    def __init__(self, shop: Shop, users: Users, *, by_department: bool = False) -> None:
         rates = [shop.click_rates(some).sum(0) for some in _chunks(users)]
-        self._row = int(np.sum(rates, axis=0).argmax())
+        self._popular, self._shop = np.sum(rates, axis=0), shop
+        self._by_department = by_department
 
     def batch(self, learned: int) -> int:
         return _CHUNK
 
     def select(self, users: Users) -> Rows:
-        return np.full(len(users), self._row, dtype=np.int64)
+        if self._by_department:
+            return department_rows(self._shop, users, self._popular)
+        return np.full(len(users), self._popular.argmax(), dtype=np.int64)
 
     def learn(self, users: Users, rows: Rows, clicks: Floats) -> None:
         """Learn nothing."""
@@ -155,21 +175,6 @@ class BestSellers:
 
 
 @dataclass(frozen=True)
-class Row:
-    """Mean click rates of an agent: expected ones, so that only choices differ."""
-
-    seed: int
-    start: str
-    agent: str
-    first: float
-    early: float
-    last: float
-    whole: float
-    passed: int | None
-    """From which request on the sum stays above that of both popularities; None: never."""
-
-
-@dataclass(frozen=True)
 class Plan:
     """So many items, requests and logged decisions."""
 
@@ -177,6 +182,7 @@ class Plan:
     requests: int = 10_000
     logged: int = 20_000
     embed_ids: bool = False
+    taste: float = TASTE
 
 
 def play(agent: Agent, shop: Shop, users: Users, *, learned: int, seed: int) -> Floats:
@@ -213,7 +219,7 @@ def _chunks(users: Users) -> Iterator[Users]:
 
 def play_seed(plan: Plan, seed: int, tick: Callable[[str], None]) -> list[Row]:
     """Play all agents cold, then those that saw a log."""
-    shop = make_shop(plan.items, seed=seed)
+    shop = make_shop(plan.items, seed=seed, weights=Weights(taste=plan.taste))
     users, sample = make_users(plan.requests, seed=seed), make_users(1_000, seed=seed, part=3)
 
     def agents() -> dict[str, Agent]:
@@ -227,6 +233,7 @@ def play_seed(plan: Plan, seed: int, tick: Callable[[str], None]) -> list[Row]:
         "random": Drawn(np.ones(len(shop)), seed=seed),
         "best sellers": BestSellers(shop.sold, seed=seed),
         "best item": BestItem(shop, users),
+        "best of department": BestItem(shop, users, by_department=True),
         "oracle": Best(shop),
     }
     earned = {}
@@ -236,10 +243,7 @@ def play_seed(plan: Plan, seed: int, tick: Callable[[str], None]) -> list[Row]:
     rows = rows_of(earned, seed=seed, start="cold")
     if not plan.logged:
         return rows
-    logged = make_users(plan.logged, seed=seed, part=4)
-    chosen = Drawn(np.sqrt(1.0 + shop.sold), seed=seed + 1).select(logged)
-    luck = np.random.default_rng([seed, 9]).random(len(logged))
-    clicks = (luck < rates_of(shop, logged, chosen)).astype(np.float64)
+    logged, chosen, clicks = make_log(plan, shop, seed)
     warm = {name: earned[name] for name in fixed}
     for name, agent in agents().items():
         tick(f"warm: {name}")
@@ -248,42 +252,29 @@ def play_seed(plan: Plan, seed: int, tick: Callable[[str], None]) -> list[Row]:
     return rows + rows_of(warm, seed=seed, start="warm")
 
 
-def rows_of(earned: dict[str, Floats], *, seed: int, start: str) -> list[Row]:
-    """Return what each agent earned: in the first tenth, up to `EARLY`, in the last fifth, all."""
-    best = np.maximum(
-        earned["popularity"].cumsum(), earned["greedy popularity"].cumsum()
-    )  # the better of the two, request by request
-    rows = []
-    for name, clicks in earned.items():
-        count = len(clicks)
-        below = np.flatnonzero(clicks.cumsum() <= best)
-        after = int(below[-1]) + 1 if len(below) else 0
-        row = Row(
-            seed=seed,
-            start=start,
-            agent=name,
-            first=float(clicks[: count // 10].mean()),
-            early=float(clicks[:EARLY].mean()),
-            last=float(clicks[-(count // 5) :].mean()),
-            whole=float(clicks.mean()),
-            passed=after if after < count else None,
-        )
-        rows.append(row)
-    return rows
+def make_log(plan: Plan, shop: Shop, seed: int) -> tuple[Users, Rows, Floats]:
+    """Return users, items drawn by the roots of how often they were sold, and clicks."""
+    logged = make_users(plan.logged, seed=seed, part=4)
+    chosen = Drawn(np.sqrt(1.0 + shop.sold), seed=seed + 1).select(logged)
+    luck = np.random.default_rng([seed, 9]).random(len(logged))
+    return logged, chosen, (luck < rates_of(shop, logged, chosen)).astype(np.float64)
 
 
-def print_rows(rows: list[Row], plan: Plan) -> None:
-    """Print the means over seeds."""
-    lines = []
-    for start, agent in dict.fromkeys((row.start, row.agent) for row in rows):
-        some = [row for row in rows if (row.start, row.agent) == (start, agent)]
-        parts = [[getattr(r, k) for r in some] for k in ("first", "early", "last", "whole")]
-        passed = [row.passed for row in some]
-        worded = ", ".join("never" if one is None else f"{one:,}" for one in passed)
-        lines.append((start, agent, *(f"{np.mean(part):.2%}" for part in parts), worded))
-    head = ("start", "agent", "first tenth", f"first {EARLY:,}", "last fifth", "all", "ahead from")
-    note = f"Click rates in a shop of {plan.items:,} items, {plan.requests:,} requests"
-    print_lines(note, head, lines)
+def judge_seed(plan: Plan, seed: int, tick: Callable[[str], None]) -> list[Judged]:
+    """Let the gate of the service judge the versions of a bandit that starts cold, then warm."""
+    shop = make_shop(plan.items, seed=seed, weights=Weights(taste=plan.taste))
+    users, sample = make_users(plan.requests, seed=seed), make_users(1_000, seed=seed, part=3)
+    judged = []
+    for start in ("cold", "warm") if plan.logged else ("cold",):
+        tick(f"{start}: versions")
+        agent = Neural(shop, sample, seed=seed, embed_ids=plan.embed_ids)
+        if start == "warm":
+            agent.fit(*make_log(plan, shop, seed))
+        with TemporaryDirectory() as folder:
+            gated = Gated(agent.bandit, agent.ids, Path(folder))
+            play(gated, shop, users, learned=0, seed=seed)
+        judged += [Judged(seed, start, *one) for one in gated.judged]
+    return judged
 
 
 @click.command("shop")
@@ -299,6 +290,9 @@ def print_rows(rows: list[Row], plan: Plan) -> None:
 @click.option("--seeds", default=3, show_default=True, type=click.IntRange(1), help="Shops.")
 @click.option("--first-seed", default=0, show_default=True, type=click.IntRange(0))
 @click.option("--embed-ids", is_flag=True, help="Let items learn something of their own.")
+@click.option("--taste", default=TASTE, show_default=True, help="What the taste of users counts.")
+@click.option("--calibration", is_flag=True, help="Show how that was chosen, and play nothing.")
+@click.option("--gate", is_flag=True, help="Show which versions the service would refuse instead.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
 def shop_command(
     items: int,
@@ -307,6 +301,9 @@ def shop_command(
     seeds: int,
     first_seed: int,
     embed_ids: bool,
+    taste: float,
+    calibration: bool,
+    gate: bool,
     as_json: bool,
 ) -> None:
     """Sell in a synthetic shop with default settings, beside popularity, chance and the best.
@@ -314,15 +311,34 @@ def shop_command(
     Users, and their readiness to click, are the same for all. Rates are expected clicks of what
     was chosen. Updates come when the service would make them.
     """
+    if calibration:
+        return print_calibration()
     one_thread()
-    plan = Plan(items, requests, logged, embed_ids=embed_ids)
-    rows: list[Row] = []
-    steps = seeds * (10 if logged else 7)
-    with progress_bar("Shop") as progress:
-        done = iter(range(steps))
-        for seed in range(first_seed, first_seed + seeds):
-            rows += play_seed(plan, seed, lambda doing: progress(next(done), steps, doing))
-    if as_json:
-        click.echo(json.dumps([asdict(row) for row in rows], indent=1))
+    plan = Plan(items, requests, logged, embed_ids=embed_ids, taste=taste)
+    if gate:
+        judged = _each(seeds, first_seed, 2 if logged else 1, partial(judge_seed, plan))
+        shown: dict[str, list[Any]] = {"versions": judged}
     else:
-        print_rows(rows, plan)
+        rows = _each(seeds, first_seed, 11 if logged else 8, partial(play_seed, plan))
+        shown = {"rows": rows, "bars": bars_of(rows)}
+    if as_json:
+        found = {name: [asdict(one) for one in some] for name, some in shown.items()}
+        click.echo(json.dumps(found, indent=1))
+    elif gate:
+        print_judged(judged)
+    else:
+        note = f"Click rates in a shop of {plan.items:,} items, {plan.requests:,} requests"
+        print_rows(rows, note)
+        print_bars(bars_of(rows))
+
+
+def _each(
+    seeds: int, first: int, steps: int, made: Callable[[int, Callable[[str], None]], list[T]]
+) -> list[T]:
+    """Return what is made of each seed, with a progress bar of so many steps a seed."""
+    found: list[T] = []
+    with progress_bar("Shop") as progress:
+        done = iter(range(seeds * steps))
+        for seed in range(first, first + seeds):
+            found += made(seed, lambda doing: progress(next(done), seeds * steps, doing))
+    return found

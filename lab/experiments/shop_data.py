@@ -2,12 +2,13 @@
 
 Items have texts (topics have words), departments, prices with gaps, dates and sales with a long
 tail. A user's taste shows in what was viewed before: its words, its department, what was paid.
-The numbers here were chosen once, before anything was played.
+The numbers here were chosen once, before anything was played. What a taste counts was then made to
+agree with a real shop (`shop_calibration`), on seeds that nothing else is played on.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -20,11 +21,24 @@ TOPICS, DEPARTMENTS = 12, 8
 CLICK_RATE = 0.02
 """The click rate of arms taken at random, on average."""
 _OWN_WORDS, _COMMON_WORDS = 40, 200
-_TASTE, _APPEAL, _PRICE = 4.0, 0.7, 0.5  # what counts in the log-odds of a click
 _START = datetime(2025, 1, 1)
+TASTE = 17.3
+"""As `python -m lab shop --calibration` finds it; 4, a guess, let users hardly differ."""
 
 Floats = NDArray[np.float64]
 Rows = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Weights:
+    """What counts in the log odds of a click: agreement of tastes, an item's appeal, its price."""
+
+    taste: float = TASTE
+    appeal: float = 0.7
+    price: float = 0.5
+
+
+WEIGHTS = Weights()
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,20 +66,21 @@ class Shop:
     prices: Floats
     appeal: Floats
     sold: Floats
-    constant: float
+    constant: float = 0.0
+    weights: Weights = WEIGHTS
 
     def __len__(self) -> int:
         return len(self.topics)
 
     def click_rates(self, users: Users) -> Floats:
         """Return how likely each user is to click on each item: (users, N)."""
-        odds = _TASTE * users.tastes @ self.topics.T
-        odds -= _PRICE * np.abs(users.budgets[:, None] - self.prices)
-        odds += _APPEAL * self.appeal + self.constant
+        odds = self.weights.taste * users.tastes @ self.topics.T
+        odds -= self.weights.price * np.abs(users.budgets[:, None] - self.prices)
+        odds += self.weights.appeal * self.appeal + self.constant
         return np.asarray(1.0 / (1.0 + np.exp(-odds)))
 
 
-def make_shop(items: int, *, seed: int) -> Shop:
+def make_shop(items: int, *, seed: int, weights: Weights = WEIGHTS) -> Shop:
     """Make a shop; its constant is such that random items are clicked at `CLICK_RATE`."""
     rng = np.random.default_rng([seed, 1])
     topics = rng.dirichlet(np.full(TOPICS, 0.15), items)
@@ -84,13 +99,14 @@ def make_shop(items: int, *, seed: int) -> Shop:
         "listed": [(_START - timedelta(days=int(day))).date().isoformat() for day in days],
         "sold": [int(one) for one in sold],
     }
-    shop = Shop(Table(columns, items), topics, prices, appeal, sold, 0.0)
+    shop = Shop(Table(columns, items), topics, prices, appeal, sold, weights=weights)
     return _with_constant(shop, make_users(400, seed=seed, part=9))
 
 
 def _with_constant(shop: Shop, users: Users) -> Shop:
     some = np.random.default_rng(0).integers(len(shop), size=min(len(shop), 500))
-    part = Shop(shop.table, shop.topics[some], shop.prices[some], shop.appeal[some], shop.sold, 0.0)
+    parts = {name: getattr(shop, name)[some] for name in ("topics", "prices", "appeal", "sold")}
+    part = replace(shop, **parts)
     rates = part.click_rates(users)
     odds = np.log(rates / (1 - rates))
     low, high = -20.0, 5.0
@@ -98,7 +114,7 @@ def _with_constant(shop: Shop, users: Users) -> Shop:
         middle = (low + high) / 2
         is_high = (1.0 / (1.0 + np.exp(-odds - middle))).mean() > CLICK_RATE
         low, high = (low, middle) if is_high else (middle, high)
-    return Shop(shop.table, shop.topics, shop.prices, shop.appeal, shop.sold, high)
+    return replace(shop, constant=high)
 
 
 def make_users(count: int, *, seed: int, part: int = 2) -> Users:

@@ -7,11 +7,17 @@ from typing import Any
 
 from fastbandit.errors import SettingError
 from lab.experiments.results import (
+    DRAWN_FACES,
+    is_scan,
+    is_simulated,
     setting_name,
     summarise,
     summarise_replays,
     training_ratios,
 )
+
+SCANNED = "scanned"
+"""Stands for the q of a search that scored as many arms as there are."""
 
 
 def table(results: Sequence[dict[str, Any]]) -> str:
@@ -42,9 +48,7 @@ def _plays_table(rows: Sequence[dict[str, Any]]) -> str:
             row["policy"],
             str(row["seeds"]),
             "–" if row["share"] is None else f"{row['share']:.3f} ± {row['share_std'] or 0:.3f}",
-            number(row["of_exhaust"], ".3f"),
-            number(row["quality"], ".4f"),
-            number(row["lowest_quality"], ".4f"),
+            *_of_search(row),
             number(row["evaluations"], ".0f"),
             number(row["lookups"], ".1f"),
             number(1e3 * row["select_seconds"], ".3f"),
@@ -52,6 +56,14 @@ def _plays_table(rows: Sequence[dict[str, Any]]) -> str:
         for row in rows
     ]
     return markdown(head.split(","), lines, words=3)
+
+
+def _of_search(row: Mapping[str, Any]) -> list[str]:
+    """Format what says how near a search came: nothing where it was a scan."""
+    if is_scan(row["policy"], arms=row["arms"], evaluations=row["evaluations"]):
+        return [SCANNED] * 3
+    forms = {"of_exhaust": ".3f", "quality": ".4f", "lowest_quality": ".4f"}
+    return [number(row[measure], form) for measure, form in forms.items()]
 
 
 def _replays_table(rows: Sequence[dict[str, Any]]) -> str:
@@ -68,6 +80,9 @@ def _replays_table(rows: Sequence[dict[str, Any]]) -> str:
 def label(row: Mapping[str, Any]) -> str:
     """Format the dataset of a result, its options, and the device where it is no CPU."""
     name = setting_name(row["dataset"], row["options"])
+    name = name.replace(DRAWN_FACES, "drawn faces", 1)
+    if is_simulated(row["dataset"], row["options"]):
+        name = f"{name} (simulator)"
     return name if row["device"] == "cpu" else f"{name} ({row['device']})"
 
 

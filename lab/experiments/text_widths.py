@@ -1,7 +1,7 @@
 """`python -m lab experiment text-widths`: how well a shop is learned as texts become fewer numbers.
 
 Random arms of the synthetic shop are taken, and clicks predicted for rounds that were held out: log
-loss by the number of numbers that texts are hashed to, beside that of a constant and of the truth.
+loss by the number of directions that texts have, beside that of a constant and of the truth.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from fastbandit.arms.shared_texts import share_texts
 from fastbandit.bandit import Bandit
 from fastbandit.cores import one_thread
 from fastbandit.exploration import Greedy
@@ -59,7 +60,8 @@ def measure(
     first, rest = users.table.take(np.arange(rounds)), users.table.take(np.arange(rounds, count))
     arms, contexts = Schema.infer(shop.table), Schema.infer(first)
     for width in widths:
-        wide, context = _with_texts(arms, width), _with_texts(contexts, width)
+        both = (_with_texts(contexts, width), _with_texts(arms, width))
+        context, wide = share_texts(*both, first, shop.table, fixed=(False, False))
         bandit = Bandit(context=context, arms=wide.table(shop.table), seed=0, progress=False)
         bandit.fit(contexts=first, arms=taken[:rounds], rewards=clicks[:rounds])
         known = np.full(held_out, clicks[:rounds].mean())
@@ -68,7 +70,10 @@ def measure(
 
 
 def _with_texts(schema: Schema, width: int) -> Schema:
-    columns = (replace(one, dim=width) if isinstance(one, Text) else one for one in schema.columns)
+    columns = (
+        replace(one, dim=width, space="") if isinstance(one, Text) else one
+        for one in schema.columns
+    )
     return Schema(tuple(columns))
 
 

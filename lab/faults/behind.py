@@ -26,7 +26,7 @@ from fastbandit.bandit import Bandit
 from fastbandit.learning.candidates import TrainingData, train_here
 from fastbandit.learning.learner import Learner
 from fastbandit.learning.learner_loop import run_learner
-from fastbandit.serving.learner_process import LearnerProcess
+from fastbandit.serving.learner_process import BEHIND, LearnerProcess
 from fastbandit.serving.metrics import Metrics
 from fastbandit.settings.service import Config
 from fastbandit.settings.service_files import read_config
@@ -49,12 +49,14 @@ _WITHIN = 60.0  # seconds until somebody is told
 class BehindReport:
     """What came of trainings of so many seconds, of one that hangs, and of kills.
 
-    `lags` are for how long each version had been due when its training ended. `told_seconds` is how
+    `lags` are for how long each version had been due when its training ended, `update_seconds` how
+    long the longest update took from its cut until it was published. `told_seconds` is how
     long after a version was due the problem showed (None: not tried). `alone_seconds` is what the
     update takes that was killed every `kill_seconds`; `same` says whether both snapshots are.
     """
 
     train_seconds: float
+    update_seconds: float
     lags: list[float]
     told_seconds: float | None
     alone_seconds: float
@@ -64,8 +66,8 @@ class BehindReport:
 
     @property
     def ratio(self) -> float:
-        """The longest lag, in trainings."""
-        return round(max(self.lags) / self.train_seconds, 3)
+        """The longest lag, in updates: trainings with their checks, saved and synced."""
+        return round(max(self.lags) / self.update_seconds, 3)
 
     @property
     def is_met(self) -> bool:
@@ -80,9 +82,9 @@ def fall_behind(
     torch.set_num_threads(1)  # threads do not survive a fork
     with tempfile.TemporaryDirectory() as home:
         alone, kills, same = _killed(Path(home) / "killed", kill_seconds)
-        lags = _slow(Path(home) / "slow", train_seconds, versions)
+        longest, lags = _slow(Path(home) / "slow", train_seconds, versions)
         told = _hung(Path(home) / "hung", hung_seconds) if hung_seconds else None
-    return BehindReport(train_seconds, lags, told, alone, kill_seconds, kills, same)
+    return BehindReport(train_seconds, longest, lags, told, alone, kill_seconds, kills, same)
 
 
 def _config(folder: Path, *, iterations: int, **settings: Any) -> Config:
@@ -134,8 +136,8 @@ def _arriving(folder: Path) -> Iterator[None]:
         thread.join()
 
 
-def _slow(folder: Path, train_seconds: float, versions: int) -> list[float]:
-    """Return for how long versions had been due when they were trained."""
+def _slow(folder: Path, train_seconds: float, versions: int) -> tuple[float, list[float]]:
+    """Return how long an update took, and for how long versions were due when trained."""
     config = _config(folder, iterations=5, **{"learn.seconds": _DUE, "learn.fresh": 10**6})
     store, lags = SnapshotStore(folder / "snapshots"), list[float]()
 
@@ -152,24 +154,28 @@ def _slow(folder: Path, train_seconds: float, versions: int) -> list[float]:
     with _arriving(folder):
         learner = Learner(config, train=train)
         learner.start()
+        longest = 0.0
         while len(lags) < versions:
-            if learner.step().did == "waited":
+            began = time.monotonic()
+            step = learner.step()
+            if step.did == "waited":
                 time.sleep(_BETWEEN)
-    return lags
+            elif step.version:  # the first, 0, is not trained
+                longest = max(longest, time.monotonic() - began)
+    return round(longest, 3), lags
 
 
 def _hung(folder: Path, hung_seconds: float) -> float | None:
     """Return how long after a version was due the service said that its learner is behind."""
-    config = _config(folder, iterations=5, **{"learn.seconds": 1.0, "learn.fresh": 10})
+    config = _config(folder, iterations=5, **{"learn.fresh": 10})  # with the usual seconds
     beside, told = LearnerProcess(config, None, metrics=Metrics()), list[float]()
 
     def train(bandit: Bandit, data: TrainingData, curve: Curve) -> Bandit:
         until = time.monotonic() + hung_seconds
         while time.monotonic() < until and not told:
             time.sleep(0.25)
-            lag = float(beside.state()["lag_seconds"])
-            if lag > beside.lag_limit:
-                told.append(round(lag, 3))
+            if any(one.name == BEHIND for one in beside.problems([])):
+                told.append(float(beside.state()["lag_seconds"]))
         return train_here(bandit, data, curve)
 
     with _arriving(folder):
@@ -255,7 +261,8 @@ def behind_command(
 
 def _show(report: BehindReport) -> None:
     lags = ", ".join(f"{lag:.1f}" for lag in report.lags)
-    click.echo(f"trainings of {report.train_seconds:g} s: lags {lags} s, {report.ratio} trainings")
+    took = f"trainings of {report.train_seconds:g} s, updates of {report.update_seconds:.1f} s"
+    click.echo(f"{took}: lags {lags} s, {report.ratio} updates")
     if report.told_seconds is not None:
         click.echo(f"one that hangs: told {report.told_seconds:.1f} s after a version was due")
     alone = f"an update of {report.alone_seconds:.1f} s, killed every {report.kill_seconds:g} s"

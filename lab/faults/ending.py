@@ -8,6 +8,9 @@ from typing import Any, TypeVar
 
 import click
 
+from fastbandit import __version__
+from lab.experiments.results import code_commit
+
 _R = TypeVar("_R")
 
 
@@ -16,7 +19,8 @@ def end_with_report(
 ) -> None:
     """Print a report for machines (`notes`) or for people, and end with 1 where a bar is missed."""
     if as_json:
-        click.echo(json.dumps(notes, indent=1))
+        code = {"version": __version__, "commit": code_commit()}
+        click.echo(json.dumps({**notes, **code}, indent=1))
     else:
         show(report)
     if not is_met:

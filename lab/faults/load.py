@@ -157,7 +157,7 @@ class _Driver:
             took = now - one.began
             self.statuses[str(status)] += 1
             self.blunt += one.is_blunt
-            (self.good if status == 200 else self.refused).append(took)
+            (self.good if status in (200, 201) else self.refused).append(took)
         if status == 0 or not one.is_open:
             self.broken += not self.is_over
         elif self.load.rate:

@@ -94,8 +94,11 @@ def _contexts(kind: str) -> tuple[Any, Any]:
     return 4, numbers
 
 
-def ask(name: str, folder: Path) -> None:
-    """Load a folder, and let it decide in every way that a service asks for."""
+def ask(name: str, folder: Path) -> list[list[Any]]:
+    """Load a folder, and let it decide in every way that a service asks for.
+
+    Returns the arms that it chose: three for each of two contexts, then one each time.
+    """
     from fastbandit.bandit import Bandit
     from fastbandit.runtime.frozen import FrozenBandit
 
@@ -105,10 +108,12 @@ def ask(name: str, folder: Path) -> None:
     one = tuple(part[:1] for part in contexts) if isinstance(contexts, tuple) else contexts[:1]
     is_frozen = name.startswith(FROZEN)
     bandit: Any = FrozenBandit.load(folder) if is_frozen else Bandit.load(folder, progress=False)
-    bandit.select(some, k=3)
-    bandit.select(one, eligible=["arm 0", "arm 2"])
-    bandit.select(one, eligible={"colour": "red", "price": {"<": 30}})
+    chosen = [list(arms) for arms in bandit.select(some, k=3).arms]
+    chosen.append(list(bandit.select(one, eligible=["arm 0", "arm 2"]).arms))
+    cheap_and_red = {"colour": "red", "price": {"<": 30}}
+    chosen.append(list(bandit.select(one, eligible=cheap_and_red).arms))
     if is_frozen:
-        bandit.select_one(contexts[0] if kind.get("context") is None else one)
+        chosen.append([bandit.select_one(contexts[0] if kind.get("context") is None else one).arm])
         bandit.propensities(contexts[0] if kind.get("context") is None else one, draws=4)
         bandit.discard_arms(["arm 3"])
+    return chosen

@@ -8,10 +8,10 @@ machine, which the load has to share with the service.
 from __future__ import annotations
 
 import tempfile
-import threading
+import time
 from collections import Counter
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from statistics import median
@@ -19,10 +19,12 @@ from typing import Any
 
 import click
 import msgspec
+import numpy as np
 
 from fastbandit.progress import Progress, progress_bar, silent
 from lab.faults.ending import end_with_report
 from lab.faults.load import Answers, Load, load_from_process
+from lab.faults.meanwhile import meanwhile
 from lab.faults.stage import Caller, Running, running
 from lab.faults.throughput import TRAINED, trained_stage
 
@@ -62,13 +64,16 @@ class Pressed:
 class OverloadReport:
     """What a service does under too much load.
 
-    `rewards` counts the answers to rewards sent meanwhile, by status. Memory is in bytes:
-    before, and the most that was seen.
+    `rewards` counts the answers to rewards sent meanwhile, by status. `visitor_refused_p99_ms` is
+    of selects that one visitor sent meanwhile over a connection of its own, from a process that had
+    nothing else to do: the times of the load are those of a process that is busy, too. Memory is in
+    bytes: before, and the most that was seen.
     """
 
     arms: int
     pressed: tuple[Pressed, ...]
     rewards: dict[str, int]
+    visitor_refused_p99_ms: float
     rss_before: int
     rss_most: int
 
@@ -93,6 +98,7 @@ class _Watched:
     """What is seen beside the load."""
 
     rewards: Counter[str] = field(default_factory=Counter)
+    refused_ms: list[float] = field(default_factory=list)
     rss_most: int = 0
 
 
@@ -120,7 +126,9 @@ def overload(
                     found.append(_press(plan, service, watched, connections=connections))
                     progress(kind * rounds + number + 1, 2 * rounds, "overload")
                 pressed.append(_together(contexts, found))
-    return OverloadReport(arms, tuple(pressed), dict(watched.rewards), before, watched.rss_most)
+    refused = float(np.percentile(watched.refused_ms, 99)) if watched.refused_ms else 0.0
+    rewards, most = dict(watched.rewards), watched.rss_most
+    return OverloadReport(arms, tuple(pressed), rewards, refused, before, most)
 
 
 def _press(
@@ -163,28 +171,21 @@ def _failed(answers: Answers) -> int:
 # -- beside the load
 
 
-@contextmanager
-def _watching(service: Running, watched: _Watched) -> Iterator[None]:
-    """Send a reward now and then, and look at the memory of the service."""
-    is_over = threading.Event()
+def _watching(service: Running, watched: _Watched) -> AbstractContextManager[None]:
+    """Send a select and a reward now and then, and look at the memory of the service."""
 
-    def watch() -> None:
-        caller = Caller(service.stage.port, seconds=30.0)
-        while not is_over.wait(_REWARD_SECONDS):
-            watched.rss_most = max(watched.rss_most, service.memory()["rss"])
-            number = sum(watched.rewards.values())
-            reward = {"decision": "training-0", "value": 1.0, "part": str(number)}
-            reply = caller.ask("/v1/reward", {"rewards": [reward]})
-            watched.rewards["none" if reply is None else str(reply.status)] += 1
-        caller.close()
+    def watch(caller: Caller) -> None:
+        watched.rss_most = max(watched.rss_most, service.memory()["rss"])
+        began = time.perf_counter()
+        selected = caller.ask("/v1/select", {"context": [0.0] * _DIM})
+        if selected is not None and selected.status == 503:
+            watched.refused_ms.append(1e3 * (time.perf_counter() - began))
+        number = sum(watched.rewards.values())
+        reward = {"decision": "training-0", "value": 1.0, "part": str(number)}
+        reply = caller.ask("/v1/reward", {"rewards": [reward]})
+        watched.rewards["none" if reply is None else str(reply.status)] += 1
 
-    thread = threading.Thread(target=watch, daemon=True)
-    thread.start()
-    try:
-        yield
-    finally:
-        is_over.set()
-        thread.join()
+    return meanwhile(service.stage.port, watch, pause=_REWARD_SECONDS, seconds=30.0)
 
 
 # -- the command
@@ -233,5 +234,6 @@ def _show(report: OverloadReport) -> None:
         )
     rewards = ", ".join(f"{status}: {count}" for status, count in sorted(report.rewards.items()))
     click.echo(f"rewards meanwhile, by status: {rewards or 'none'}")
+    click.echo(f"one visitor beside the load: refused, p99 {report.visitor_refused_p99_ms:.0f} ms")
     before, most = report.rss_before / 2**20, report.rss_most / 2**20
     click.echo(f"memory: {before:.0f} MiB before, at most {most:.0f} MiB")

@@ -15,6 +15,7 @@ import click
 from fastbandit.errors import DataError
 from lab.experiments.results import write_beside
 from lab.experiments.tables import between_marks, markdown
+from lab.stamps import stamp_of
 
 MARKS = ("<!-- campaigns: written by python -m lab faults report -->", "<!-- end of campaigns -->")
 Run = Mapping[str, Any]
@@ -383,6 +384,8 @@ def _read(path: Path, option: str, rows: Callable[[Run], Iterator[Row]]) -> tupl
 def report_command(folder: Path, doc: Path | None) -> None:
     """Write the results of campaigns in FOLDER as a table, in the page DOC or on the screen."""
     table = tables(folder)
+    runs = [json.loads(path.read_text(encoding="utf-8")) for path in sorted(folder.glob("*.json"))]
+    table = f"{table}\n\n{stamp_of('python -m lab faults', runs)}"
     if doc is None:
         click.echo(table)
         return

@@ -8,10 +8,9 @@ moments of this machine.
 from __future__ import annotations
 
 import tempfile
-import threading
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from statistics import median
@@ -26,6 +25,7 @@ from fastbandit.serving.schemas import MOST_OFFERED
 from fastbandit.settings.limits import LimitsConfig
 from lab.faults.ending import end_with_report
 from lab.faults.load import Answers, Load, load_from_process
+from lab.faults.meanwhile import meanwhile
 from lab.faults.stage import Caller, Running, running
 from lab.faults.throughput import TRAINED, trained_stage
 
@@ -145,26 +145,17 @@ def _beside(
     )
 
 
-@contextmanager
-def _sending(service: Running, large: tuple[str, Any], watched: _Watched) -> Iterator[None]:
+def _sending(
+    service: Running, large: tuple[str, Any], watched: _Watched
+) -> AbstractContextManager[None]:
     """Send large requests, one after the other."""
-    is_over = threading.Event()
 
-    def send() -> None:
-        caller = Caller(service.stage.port, seconds=60.0)
-        while not is_over.is_set():
-            reply = caller.ask(*large)
-            watched.answers["none" if reply is None else str(reply.status)] += 1
-            watched.rss_most = max(watched.rss_most, service.memory()["rss"])
-        caller.close()
+    def send(caller: Caller) -> None:
+        reply = caller.ask(*large)
+        watched.answers["none" if reply is None else str(reply.status)] += 1
+        watched.rss_most = max(watched.rss_most, service.memory()["rss"])
 
-    thread = threading.Thread(target=send, daemon=True)
-    thread.start()
-    try:
-        yield
-    finally:
-        is_over.set()
-        thread.join()
+    return meanwhile(service.stage.port, send)
 
 
 # -- the command

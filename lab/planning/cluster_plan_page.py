@@ -25,6 +25,7 @@ from lab.planning.cluster_plan import (
 from lab.planning.cluster_plan_scenes import Checked, Played, check, play
 from lab.planning.cluster_plan_units import Units, measure_units, read_units, write_units
 from lab.printing import format_seconds
+from lab.stamps import command_line, stamp_now
 
 _STEPS = 9
 _MARKS = ("<!-- plan: written by python -m lab plan cluster -->", "<!-- end of plan -->")
@@ -61,7 +62,7 @@ def print_plan(
     """Measure or read the units, plan, simulate, and say it all."""
     report = made_plan(ask, units_for(ask.dim, units_path, log_url))
     if doc is not None:
-        fresh = page_of(report)
+        fresh = f"{page_of(report)}\n{stamp_now(command_line('plan cluster'))}\n"
         write_beside(doc, between_marks(read_doc(doc), fresh, marks=_MARKS))
     if as_json:
         click.echo(json.dumps(asdict(report), indent=1, allow_nan=False))

@@ -93,7 +93,7 @@ def error_of(one: Bandit) -> float:
     told = {name: values[600:] for name, values in world(900).items()}
     model = one.policy.model
     with torch.no_grad():
-        request = one._read_request(told["contexts"], k=1, eligible=None)
+        request = one._state.read_request(one.blueprint, told["contexts"], k=1)
         score = model.mean(model.embed_contexts(request.contexts))
         scores = score.through(one.policy.arms.to_embedding)(one.policy.arms.all().points)
         by_surrogate = model.in_rewards(scores)[torch.arange(len(scores)), told["arms"]]

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from fakes import vectors_of
 
-from fastbandit import Bandit, FrozenBandit
+from fastbandit import Bandit, FrozenBandit, Schema
 from fastbandit.arms.offers import offer_name
 from fastbandit.errors import DuplicateArmError, InputError, ShapeError, UnknownArmError
+from fastbandit.reward.arm_effects_posterior import ArmEffectsPosterior
+from fastbandit.runtime import offered_arms
 from fastbandit.runtime.offered_arms import Offer
 
 ARMS, DIM = 40, 3
@@ -162,3 +165,46 @@ def test_mistakes_are_named(offers: list[Offer], error: type[Exception], said: s
 
     with pytest.raises(error, match=said):
         frozen.offering(offers)
+
+
+def named_bandit() -> FrozenBandit:
+    arms = Schema.open(slots=8, hashed=4).table([{"price": 1.0}, {"price": 2.0}])
+    return Bandit(context=1, arms=arms, ids=["a", "b"], search="exhaustive").freeze()
+
+
+def test_an_arm_that_came_of_late_is_not_encoded_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    bandit = named_bandit()
+    offers = [Offer("x", {"price": 3.0}, b"x3"), Offer("y", {"price": 4.0}, b"y4")]
+    first = bandit.offering(offers)
+    monkeypatch.setattr(Schema, "encode", None)
+
+    again = bandit.offering(offers[::-1])
+
+    assert set(bandit.parts[2].offers) == {one.key for one in offers}
+    points = [few.parts[1].points_of(few.parts[1].ids.rows(["x", "y"])) for few in (first, again)]
+    assert np.array_equal(*points)
+
+
+def test_arms_that_came_long_ago_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(offered_arms, "_REMEMBERED", 4)
+    bandit = named_bandit()
+
+    for n in range(20):
+        bandit.offering([Offer(f"x{n}", {"price": float(n)}, b"%d" % n)])
+
+    assert len(bandit.parts[2].offers) <= 4
+
+
+def test_an_arm_with_weights_of_its_own_is_its_id_whatever_its_features(tmp_path: Path) -> None:
+    own = ArmEffectsPosterior(own_weights=True)
+    learned(posterior=own, embed_ids=True).freeze().save(tmp_path / "frozen")
+    bandit = FrozenBandit.load(tmp_path / "frozen")
+
+    plain = bandit.offering([Offer(id) for id in (3, 8)])
+    featured = bandit.offering([Offer(3, NEW[0]), Offer(8, NEW[1])])
+    with_new = bandit.offering([Offer(3, NEW[0]), Offer("new", NEW[2])])
+
+    answers = [one.select(CONTEXTS, explore=False, k=2) for one in (plain, featured)]
+    assert answers[0].arms == answers[1].arms
+    np.testing.assert_array_equal(answers[0].scores, answers[1].scores)
+    assert {arm for arms in with_new.select(CONTEXTS, k=2).arms for arm in arms} == {3, "new"}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -25,7 +26,8 @@ def decided(
     arms: Arms, *, k: int = 1, version: int = 1, diversity: float = 0.0, seed: int = 0
 ) -> Decision:
     policy = Policy(BowlReward(2), Greedy(), Exhaustive(), arms)
-    table = table_of(arms, Dense(2), "real", 1)
+    plan = SimpleNamespace(context=Dense(2), reward="real", seed=1, weights=())
+    table = table_of(arms, plan)
     request = read_request(arms, table, CONTEXTS, k=k, eligible=None, first=0)
     request = replace(request, seeds=seeds_of(2, first=seed))
     return decide_by_torch(policy, table, request, version=version, diversity=diversity)

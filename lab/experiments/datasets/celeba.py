@@ -34,7 +34,7 @@ from lab.experiments.datasets.images import (
     to_bytes,
 )
 from lab.experiments.environment import Floats, Tabled
-from lab.experiments.results import write_beside
+from lab.experiments.results import REAL_FACES, write_beside
 
 HEIGHT, WIDTH = 84, 64
 Colour = tuple[int, int, int]
@@ -87,7 +87,7 @@ def load(
         name=name,
         classes=[str(person) for person in known],
         seed=seed,
-        notes=("a generated sample: drawn faces, not CelebA",) if _is_drawn(home) else (),
+        notes=("a generated sample: drawn faces, not CelebA" if _is_drawn(home) else REAL_FACES,),
     )
 
 

@@ -9,7 +9,7 @@ from lab.benchmarks.named import NAMED, Row, measure
 
 @pytest.mark.slow
 def test_selects_by_name_stand_beside_lists() -> None:
-    rows = measure(arms=30, seconds=0.1, rounds=1, settings={"server.console": False})
+    rows = measure(arms=30, seconds=0.5, rounds=1, settings={"server.console": False})
 
     assert (rows[0].what, rows[0].numbers) == (NAMED, 216)
     assert [row.numbers for row in rows[1:]] == [216, 20]

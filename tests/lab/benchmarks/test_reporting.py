@@ -11,12 +11,14 @@ import pytest
 from fastbandit.errors import SettingError
 from lab.benchmarks.reporting import (
     Tick,
+    check_marks,
     over_sizes,
     print_lines,
     print_rows,
     read_doc,
 )
 from lab.experiments.sizes import sizes_of
+from lab.stamps import stamp_now
 
 
 @dataclass(frozen=True)
@@ -61,9 +63,10 @@ def test_a_page_is_filled_between_its_marks(
 
     print_rows("x", ("arms",), [Row(1000)], note="A note", doc=page, as_json=False)
 
+    stamp = stamp_now("python -m lab bench x")
     assert page.read_text() == (
         "before\n<!-- bench x -->\n\nA note:\n\n| arms |\n| --: |\n| 1,000 |\n\n"
-        "<!-- end of bench x -->\nafter\n"
+        f"{stamp}\n\n<!-- end of bench x -->\nafter\n"
     )
 
 
@@ -92,3 +95,12 @@ def test_a_table_too_wide_for_the_terminal_is_not_cut(
     printed = capsys.readouterr().out
     assert printed.count("1,000,000") == 20
     assert "heading19" in printed
+
+
+def test_marks_are_checked_before_a_long_run(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text("no marks", encoding="utf-8")
+
+    check_marks(None, marks=("<a>", "<b>"))
+    with pytest.raises(SettingError, match="<a>"):
+        check_marks(page, marks=("<a>", "<b>"))

@@ -28,6 +28,7 @@ ROW = Row(
     p99_us=50.0,
     exhaustive_ratio=15.0,
     folded_ratio=5.0,
+    scan_ratio=2.5,
     quality=0.999,
     evaluations=200.0,
     lookups=2.0,
@@ -43,6 +44,7 @@ COLUMNS = {
         "p99_us",
         "exhaustive_ratio",
         "folded_ratio",
+        "scan_ratio",
         "quality",
         "evaluations",
         "lookups",
@@ -78,13 +80,14 @@ def test_a_row_holds_what_was_found() -> None:
     assert 0 < row.p50_us <= row.p99_us
     assert row.exhaustive_ratio is not None
     assert row.folded_ratio is not None
+    assert row.scan_ratio is not None
     assert 0.5 < row.quality <= 1.0001
     assert 0 < row.evaluations <= 1000
     assert min(row.build_s, row.load_s, row.allocations, row.lookups) > 0
     assert len(steps) == bench._STEPS
 
 
-@pytest.mark.parametrize("name", ["network", "folded"])
+@pytest.mark.parametrize("name", ["network", "folded", "scan"])
 def test_a_sweep_finds_the_arm_that_the_exhaustive_policy_finds(
     contest: Contest, name: str
 ) -> None:

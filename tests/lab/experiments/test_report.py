@@ -22,6 +22,10 @@ from lab.experiments.report import (
     results_page,
 )
 from lab.experiments.sections import sketches
+from lab.published.command import check, source_of
+from lab.published.pages import figures_in
+from lab.published.sources import sources
+from lab.stamps import stamps_in
 
 ROOT = Path(__file__).parents[3]
 VOID = {"meta", "br", "hr", "img", "input", "link"}
@@ -118,9 +122,9 @@ def test_other_presets_are_folded(page: str) -> None:
     assert folded.index("h1 with the preset paper") < folded.index("</details>")
 
 
-def test_a_missed_bar_has_a_sign_and_a_word(page: str) -> None:
-    assert '<span class="missed">✗ missed: 0.938</span>' in page
-    assert '<span class="met">✓ met: 0.800, 0.300</span>' in page
+def test_a_bar_has_a_sign_and_a_word(page: str) -> None:
+    assert '<span class="undecided">? undecided: 0.938 (2 seeds)</span>' in page
+    assert '<span class="met">✓ met: 0.800, 0.300 (2 seeds)</span>' in page
 
 
 def test_notes_of_a_dataset_are_shown_escaped(page: str) -> None:
@@ -169,9 +173,12 @@ def test_the_command_writes_all_that_is_asked_for(results: Path, tmp_path: Path)
     ran = invoke(results, "-o", out, "--figures", figures, "--doc", doc, "--readme", readme)
 
     assert ran.exit_code == 0
-    assert "1 of 2 bars are met" in ran.stdout
+    assert "1 of 3 bars are met, 0 missed and 2 undecided" in ran.stdout
     assert out.exists()
     assert doc.read_text().startswith("# Results\n\nWritten by `python -m lab report")
+    (stamp,) = stamps_in(doc.read_text())
+    assert stamp.versions == ("0.1.0", "not recorded")
+    assert stamp.commits == ("0123456789", "not recorded")
     assert {p.stem for p in figures.glob("*.svg")} == {p.stem for p in figures.glob("*.png")}
     assert (figures / "h1-default-regret.svg").exists()
     text = readme.read_text()
@@ -188,9 +195,10 @@ def test_figures_are_written_only_where_asked_for(results: Path, tmp_path: Path)
 def test_json_has_the_bars_and_the_standings(results: Path, tmp_path: Path) -> None:
     output = json.loads(invoke(results, "-o", tmp_path / "r.html", "--json").stdout)
 
-    met = {bar["bar"]: bar["met"] for bar in output["bars"] if bar["dataset"] == "h1"}
-    assert met["GANBandit TS ≥ 0.98 × Exhaust TS"] is False
-    assert output["standings"][0]["policy"] == "LinearTS"
+    found = {bar["bar"]: bar["verdict"] for bar in output["bars"] if bar["dataset"] == "h1"}
+    assert found["GANBandit TS ≥ 0.98 × Exhaust TS"] == "undecided"
+    assert found["GANBandit UCB ≥ 0.98 × Exhaust UCB"] is None
+    assert output["standings"][0]["policy"] == "Learned best arm"
     assert output["written"] == [str(tmp_path / "r.html")]
 
 
@@ -218,6 +226,18 @@ def test_the_readme_of_this_project_has_the_marks() -> None:
     text = (ROOT / "README.md").read_text(encoding="utf-8")
 
     assert 0 < text.find(MARKS[0]) < text.find(MARKS[1])
+
+
+def test_cells_of_the_results_are_made_of_result_files(tmp_path: Path) -> None:
+    runs = [play("Exhaust TS", 0.8, seed=seed) for seed in (0, 1)]
+    known = sources(tmp_path, write(runs, tmp_path / "results"))
+    text = results_page(runs).replace("0.800", "0.900")
+
+    found = figures_in(text, page="docs/results.md")
+    pairs = {(one.heading, check(one, source_of(one, known)).verdict) for one in found}
+
+    assert ("share of best", "not confirmed") in pairs
+    assert ("T", "confirmed") in pairs
 
 
 # -- what goes wrong

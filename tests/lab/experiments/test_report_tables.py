@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from made_results import play, replayed, runtime, scaling, training
 
@@ -20,6 +22,7 @@ from lab.experiments.report_tables import (
     standings_table,
     training_table,
 )
+from lab.experiments.results import REAL_FACES
 
 
 def by_heading(table: Table, row: int = 0) -> dict[str, str]:
@@ -81,16 +84,63 @@ def test_the_short_table_is_of_the_seeds_that_all_policies_played() -> None:
     assert [row[1] for row in table.rows] == ["0.200", "0.500"]
 
 
-def test_bars_are_worded_with_their_numbers() -> None:
-    runs = [play("GANBandit TS", 0.6), play("Exhaust TS", 0.8), play("LinearTS", 0.5)]
+def three_of_each(**changes: Any) -> list[dict[str, Any]]:
+    shares = {"GANBandit TS": 0.6, "Exhaust TS": 0.8, "LinearTS": 0.5}
+    return [play(name, share, seed=n, **changes) for name, share in shares.items() for n in (0, 1)]
 
-    table = bars_table(bars_of(standings_of(runs)))
 
-    assert table.rows == (("h1", "missed: 0.750", "–", "met: 0.800, 0.500", "–", "–"),)
+def test_bars_are_worded_with_their_numbers_and_few_seeds() -> None:
+    table = bars_table(bars_of(standings_of(three_of_each())))
+
+    missed, met = "missed: 0.750 (2 seeds)", "met: 0.800, 0.500 (2 seeds)"
+    assert table.rows == (("h1", missed, "–", met, "–", "–"),)
+
+
+def test_a_search_among_few_arms_is_scanned_and_not_judged() -> None:
+    standings = standings_of(three_of_each(arms=40, evaluations=538.0, quality=0.99))
+
+    (bars,) = bars_table(bars_of(standings)).rows
+    rows = {row[0]: row for row in standings_table(standings).rows}
+    assert bars[1:4] == ("scanned", "–", "met: 0.800, 0.500 (2 seeds)")
+    assert (rows["GANBandit TS"][2], *rows["GANBandit TS"][4:6]) == ("scanned",) * 3
+    assert rows["Exhaust TS"][4] == "0.9900"
+    assert {row[-1] for row in shares_table(standings).rows} == {"–"}
+
+
+def test_a_search_that_scored_a_part_of_few_arms_keeps_its_q_but_not_its_bar() -> None:
+    standings = standings_of(three_of_each(arms=1_000, evaluations=73.0, quality=0.99))
+
+    (bars,) = bars_table(bars_of(standings)).rows
+    rows = {row[0]: row for row in standings_table(standings).rows}
+    assert (bars[1], rows["GANBandit TS"][4]) == ("scanned", "0.9900")
+
+
+def test_drawn_faces_and_a_simulator_have_their_true_names() -> None:
+    runs = [
+        play("Random", dataset="celeba", notes=["a generated sample: drawn faces, not CelebA"]),
+        play("Random", dataset="openbandit"),
+        play("Random", dataset="omniglot"),
+    ]
+
+    headings = shares_table(standings_of(runs)).headings
+    assert headings[1:-1] == ("drawn faces", "Omniglot", "Open Bandit (simulator)")
+
+
+def test_faces_are_celeba_only_where_a_result_says_so() -> None:
+    noted = standings_of([play("Random", dataset="celeba", notes=[REAL_FACES])])
+
+    assert noted[0].setting.label == "CelebA"
+    assert "drawn faces" in runtime_table([runtime("Exhaust TS", dataset="celeba")], {}).rows[0]
+
+
+def test_drawn_faces_do_not_stand_beside_the_papers_times_of_celeba() -> None:
+    row = runtime_table([runtime("Exhaust TS", dataset="celeba")], {}).rows[0]
+
+    assert row[3:6] == ("8.24 s", "–", "–")
 
 
 def test_run_times_stand_beside_the_printed_ones() -> None:
-    qualities = {(Setting("h1"), "Exhaust TS"): 1.0}
+    qualities = {(Setting("h1"), "Exhaust TS"): "1.0000"}
 
     table = runtime_table([runtime("Exhaust TS")], qualities)
 

@@ -14,8 +14,12 @@ from hypothesis import strategies as st
 
 from fastbandit import __version__
 from fastbandit.errors import DataError, SettingError
+from fastbandit.features.kinds import Dense
+from fastbandit.search.generator import GeneratorSearch
+from fastbandit.settings.presets import PartNames, blueprint
 from lab.experiments.policies import NAMES
 from lab.experiments.results import (
+    FEW_ARMS,
     Key,
     read_results,
     setting_name,
@@ -238,6 +242,28 @@ def test_an_environment_without_reward_has_no_share() -> None:
 
 
 # -- words
+
+
+def test_few_arms_are_those_that_the_product_scans_by_default() -> None:
+    built = blueprint(PartNames(), context=Dense(4), arm=Dense(4), reward="binary")
+
+    assert isinstance(built.search, GeneratorSearch)
+    assert built.search.exhaustive_up_to == FEW_ARMS
+
+
+def test_few_arms_that_were_all_scored_are_said_to_be_scanned() -> None:
+    run = played("GANBandit TS", quality=1.0, evaluations=538.0, dataset="celeba", options={})
+
+    text = table([run])
+
+    assert "| default | drawn faces | GANBandit TS | 1 | 0.800 ± 0.000 |" in text
+    assert "| scanned | scanned | scanned | 538 |" in text
+
+
+def test_a_simulator_is_said_to_be_one() -> None:
+    assert "| openbandit (simulator) |" in table(
+        [played("Random", dataset="openbandit", options={})]
+    )
 
 
 def test_the_table_has_plays_replays_and_training_times() -> None:

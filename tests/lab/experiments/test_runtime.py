@@ -35,7 +35,6 @@ from lab.experiments.runtime import (
     ratios_of,
     ratios_table,
 )
-from lab.experiments.scaling import slope_of
 from lab.experiments.timing import (
     OneAtATime,
     fitting_size,
@@ -342,6 +341,8 @@ def test_nothing_but_missing_data_exits_with_2(
         (("scaling", "--policies", "Random"), "got 'Random'"),
         (("scaling", "--arms", "1000,many"), "got '1000,many'"),
         (("scaling", "--arms", "0"), "got '0'"),
+        (("scaling", "--rounds", "none"), "--rounds needs"),
+        (("scaling", "--rounds", "5", "--policies", "QGLOC"), "got 'QGLOC'"),
     ],
 )
 def test_what_is_asked_wrongly_is_one_line_and_exits_with_2(
@@ -383,12 +384,6 @@ def test_a_ratio_of_one_alone_is_not_known() -> None:
 # -- scaling
 
 
-def test_the_slope_is_that_of_logarithms() -> None:
-    assert slope_of([10, 100, 1000], [2.0, 20.0, 200.0]) == pytest.approx(1.0)
-    assert slope_of([10, 1000], [3.0, 3.0]) == pytest.approx(0.0)
-    assert slope_of([10], [3.0]) is None
-
-
 @pytest.mark.usefixtures("little_training")
 def test_scaling_writes_times_and_q_at_each_number_of_arms(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
@@ -408,8 +403,27 @@ def test_scaling_writes_times_and_q_at_each_number_of_arms(
         assert all(seconds > 0 for seconds in result["seconds"])
         assert result["audited"] == [50, 50]
         assert isinstance(result["slope"], float)
+        assert result["bytes"][0] < result["bytes"][1]
     assert exhaust["quality"] == [1.0, 1.0]
     assert (exhaust["batch_size"], gan["batch_size"]) == ([6, 1], [6, 6])
+
+
+@pytest.mark.usefixtures("little_training")
+def test_a_linear_policy_with_an_index_is_timed_beside_and_written_into_a_page(
+    tmp_path: Path,
+) -> None:
+    page = tmp_path / "page.md"
+    marks = ("<!-- experiment scaling arms -->", "<!-- end of experiment scaling arms -->")
+    page.write_text("\n".join(marks), encoding="utf-8")
+    options = ("--arms", "50,100,200", "--policies", "QGLOC,Exhaust TS", "--batch-size", 6)
+
+    assert command("scaling", *options, "--seconds", 0, "--out", tmp_path, "--doc", page) == 0
+
+    text = page.read_text(encoding="utf-8")
+    times, memory = text.split("Memory held:")
+    assert "| QGLOC |" in times
+    assert "| QGLOC |" in memory
+    assert "load average" in text
 
 
 @pytest.mark.usefixtures("little_training")

@@ -16,10 +16,12 @@ from lab.experiments.shop_data import CLICK_RATE, make_shop, make_users
 def test_all_agents_play_cold_and_warm(little_training: None) -> None:
     words = ["shop", "--items=40", "--requests=60", "--logged=50", "--seeds=1", "--json"]
 
-    rows = json.loads(CliRunner().invoke(cli, words, catch_exceptions=False).output)
+    found = json.loads(CliRunner().invoke(cli, words, catch_exceptions=False).output)
 
+    rows = found["rows"]
+    assert [bar["verdict"] for bar in found["bars"]] == ["undecided"] * 3
     earned = {(row["start"], row["agent"]): row["whole"] for row in rows}
-    assert len(earned) == 14
+    assert len(earned) == 16
     assert max(earned, key=lambda one: earned[one])[1] == "oracle"
     assert earned["warm", "fastbandit"] > 0
 

@@ -28,6 +28,6 @@ def test_it_says_how_far_it_is_behind_and_ends_in_spite_of_kills() -> None:
     [(15.0, 59.0, True, True), (17.0, 59.0, True, False), (15.0, 61.0, True, False)],
 )
 def test_a_bar_that_is_missed_is_a_miss(lag: float, told: float, same: bool, is_met: bool) -> None:
-    report = BehindReport(8.0, [1.0, lag], told, 20.0, 4.0, 5, same)
+    report = BehindReport(7.5, 8.0, [1.0, lag], told, 20.0, 4.0, 5, same)
 
     assert report.is_met == is_met

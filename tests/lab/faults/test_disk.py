@@ -122,7 +122,8 @@ def test_the_command_fails_where_an_answer_was_not_written(
     done = CliRunner().invoke(disk_command, ["--json"])
 
     assert done.exit_code == 1
-    assert json.loads(done.stdout) == asdict(lost)
+    said = json.loads(done.stdout)
+    assert {name: said[name] for name in asdict(lost)} == asdict(lost)
 
 
 def test_the_command_says_what_was_left_out(monkeypatch: pytest.MonkeyPatch) -> None:

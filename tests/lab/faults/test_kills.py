@@ -169,7 +169,8 @@ def test_the_command_fails_where_a_restart_is_slow(monkeypatch: pytest.MonkeyPat
     done = CliRunner().invoke(kills_command, ["--json"])
 
     assert done.exit_code == 1
-    assert json.loads(done.stdout) == {**asdict(slow), "versions_per_minute": 0.0}
+    said, wanted = json.loads(done.stdout), {**asdict(slow), "versions_per_minute": 0.0}
+    assert {name: said[name] for name in wanted} == wanted
 
 
 def test_the_command_prints_what_was_found(monkeypatch: pytest.MonkeyPatch) -> None:

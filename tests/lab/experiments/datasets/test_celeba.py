@@ -13,6 +13,7 @@ from fastbandit.errors import DataError, SettingError
 from fastbandit.features.kinds import Image
 from lab.experiments.datasets import celeba, load
 from lab.experiments.environment import Tabled
+from lab.experiments.results import REAL_FACES
 
 
 def write_faces(data: Path, counts: dict[int, int]) -> Path:
@@ -178,7 +179,7 @@ def test_real_data_is_not_said_to_be_generated(tmp_path: Path) -> None:
     home = write_faces(tmp_path, {3: 2, 7: 3})
     (home / "README.txt").write_text("as downloaded")
 
-    assert faces(tmp_path, least_images=2).notes == ()
+    assert faces(tmp_path, least_images=2).notes == (REAL_FACES,)
 
 
 def test_pictures_of_a_person_are_alike_but_not_the_same(sample: Path) -> None:

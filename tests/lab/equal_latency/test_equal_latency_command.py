@@ -1,0 +1,99 @@
+"""The command and its page: a table a set, what was not run, and a figure."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from fastbandit.cli.main import run as run_cli
+from fastbandit.cluster.engine import SerialEngine
+from lab.__main__ import cli
+from lab.bakeoff.results import Mean
+from lab.equal_latency.page import figure_of, text_of
+from lab.equal_latency.rows import Row, rows_of
+from lab.equal_latency.sets import asked
+from lab.equal_latency.systems import SYSTEMS
+from lab.experiments.figures import svg_of
+
+
+def row(arms: int, share: float | None, *, error: str | None = None) -> Row:
+    mean = None if share is None else Mean(share, None)
+    time = None if share is None else Mean(17.5, None)
+    seeds = () if share is None else (0,)
+    name = f"h2-{arms}"
+    return Row(name, 60, 30, "LinUCB", arms, seeds, mean, mean, time, time, time, ("abc",), error)
+
+
+def test_a_table_says_what_was_not_run_and_why_a_run_failed() -> None:
+    sets = asked(["h2"], [50, 500, 5000], rounds=60, batch=30)
+    rows = [row(50, 0.5), row(500, None, error="Takes too long: 9 ms a decision.")]
+
+    text = text_of(rows, sets, SYSTEMS)
+
+    assert "**h2, 50 arms, 60 rounds, batches of 30**" in text
+    assert "| LinUCB | 1 | 0.500 | 0.500 | 17.5 | 17.5 | 17.5 |" in text
+    assert "| fastbandit walk | 0 | not run |" in text
+    assert "**h2, 5,000 arms, 60 rounds, batches of 30**: not run." in text
+    assert "LinUCB: Takes too long: 9 ms a decision." in text
+    assert "Seeds: 0. Commits: abc." in text
+
+
+def test_the_figure_has_a_line_for_each_system_that_was_run() -> None:
+    drawn = svg_of(figure_of([row(50, 0.5), row(500, 0.4)], SYSTEMS))
+
+    assert "LinUCB" in drawn
+    assert "fastbandit" not in drawn
+
+
+def test_rows_average_the_seeds_that_went_well() -> None:
+    common = {"set": "h2-50", "rounds": 60, "batch": 30, "system": "LinUCB", "arms": 50}
+    runs = [
+        {**common, "seed": seed, "share": share, "commit": "abc", "error": error}
+        for seed, share, error in ((0, 0.4, None), (1, 0.6, None), (2, None, "It fell."))
+    ]
+
+    (found,) = rows_of(runs)
+
+    assert found.seeds == (0, 1)
+    assert found.share is not None
+    assert found.share.value == pytest.approx(0.5)
+    assert found.error == "It fell."
+
+
+@contextmanager
+def here(name: str, *, workers: int) -> Iterator[SerialEngine]:
+    yield SerialEngine()
+
+
+def command(*args: object) -> int:
+    """Run `python -m lab experiment equal-latency` in this process and return its exit status."""
+    with pytest.raises(SystemExit) as ended:
+        run_cli(cli, ["experiment", "equal-latency", *map(str, args)], prog_name="lab")
+    assert isinstance(ended.value.code, int)
+    return ended.value.code
+
+
+def test_the_command_writes_page_and_figure_and_makes_no_run_twice(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("lab.equal_latency.command.engine_for", here)
+    monkeypatch.setattr("lab.equal_latency.measure._SECONDS", 0.01)
+    page, picture = tmp_path / "page.md", tmp_path / "peers.svg"
+    page.write_text("<!-- equal latency -->\nold\n<!-- end of equal latency -->\n")
+    asks = ["--sets", "h2", "--arms", 50, "--rounds", 60, "--batch", 30, "--seeds", 1]
+    asks += ["--systems", "LinUCB", "--out", tmp_path / "out"]
+
+    assert command(*asks, "--doc", page, "--figure", picture) == 0
+    capsys.readouterr()
+    assert command(*asks, "--made-only", "--json") == 0
+
+    (found,) = json.loads(capsys.readouterr().out)["rows"]
+    assert found["seeds"] == [0]
+    assert found["p50_us"]["value"] > 0.0
+    assert "(peers.svg)" in page.read_text()
+    assert "old" not in page.read_text()
+    assert picture.read_text().startswith("<?xml")

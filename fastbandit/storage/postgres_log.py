@@ -110,7 +110,7 @@ class PostgresLog:
             except psycopg.Error as error:
                 if connection.is_late or is_slow(error) or not is_unavailable(error):
                     raise
-                return self._attempt(self._opened(), staged)  # nothing was written yet
+                return self._attempt(self._opened_again(), staged)  # nothing was written yet
 
     def _attempt(self, connection: Connection, staged: Staged) -> list[Outcome]:
         """Write all within one transaction, or raise and have written nothing."""

@@ -6,6 +6,9 @@ before anything else, in their order, each with its own time. A decision is know
 one that is sent twice is written once: whatever is interrupted is simply done again, and the
 file goes only when all of it is in the log.
 
+While the server takes what is spooled, new decisions wait for it: it takes two for each one that
+comes, so the spool empties under any load.
+
 A group that the server does not take in time is halved, down to one decision, which is given more
 time. What even then cannot be written, though others can, is set aside in a file of its own.
 """
@@ -27,6 +30,8 @@ from fastbandit.storage.sqlite_log import SqliteLog
 
 _LOGGER = logging.getLogger("fastbandit.storage")
 _GROUP = 256  # fewer than a writer gathers: a slow server takes them more easily
+_AHEAD = 2  # decisions that leave the spool for each one that comes, while the server takes them
+_PATIENCE = 1.0  # seconds for which a decision waits for that at most
 
 
 class SpooledLog:
@@ -56,6 +61,7 @@ class SpooledLog:
         self._patient = remote if patient is None else patient
         self._pauses, self._reached, self._clock = pauses, reached, LogClock()
         self._lock, self._closing = threading.Lock(), threading.Event()
+        self._moved, self._is_emptying = threading.Condition(self._lock), False
         self._spool: SqliteLog | None = None
         self._thread: threading.Thread | None = None
         self._spooled = self._sent = 0  # numbers in the spool
@@ -81,6 +87,8 @@ class SpooledLog:
         whoever sent them tries again.
         """
         with self._lock:
+            if self._is_emptying:
+                self._wait_for_replay(len(events))
             if self.unavailable is not None:
                 return self._append_to_spool(events, self.unavailable)
         began = self._clock()
@@ -102,13 +110,32 @@ class SpooledLog:
         self._replay(self._send)
 
     def _replay(self, send: Callable[[list[DecisionMade]], bool]) -> None:
+        try:
+            self._empty(send)
+        finally:
+            with self._lock:
+                self._report(is_emptying=False)
+
+    def _wait_for_replay(self, count: int) -> None:
+        """Let go of the lock until more has left the spool than `count` events add to it."""
+        enough = self._sent + _AHEAD * count
+        self._moved.wait_for(lambda: not self._is_emptying or self._sent >= enough, _PATIENCE)
+
+    def _report(self, *, is_emptying: bool) -> None:
+        """Tell who waits, with the lock, how the replay goes."""
+        self._is_emptying = is_emptying
+        self._moved.notify_all()
+
+    def _empty(self, send: Callable[[list[DecisionMade]], bool]) -> None:
         """Send groups, where `send` returns whether one went, then the rest under the lock."""
         self._end_outage()
-        is_more = True
+        has_gone = is_more = True  # the remote has just answered
         while is_more:
             with self._lock:
+                self._report(is_emptying=has_gone)
                 group, size = self._group(), self._size
-            is_more = bool(group) and (not send(group) or len(group) == size)
+            has_gone = bool(group) and send(group)
+            is_more = bool(group) and (not has_gone or len(group) == size)
         self._last = self._remote.last  # raises where it is unavailable
         with self._lock:  # what comes meanwhile waits: the rest is little, and the remote is there
             while group := self._group():

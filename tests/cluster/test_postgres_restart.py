@@ -256,17 +256,20 @@ def test_crashes_under_load_lose_and_double_nothing_that_was_acknowledged(
 
     thread = threading.Thread(target=load)
     thread.start()
-    for how in (signal.SIGKILL, signal.SIGINT, signal.SIGKILL, signal.SIGQUIT):
-        own_server.stop(how)
-        wait_for_more(said, 20)
-        own_server.start()
-        wait_for_more(rewarded, 5)
-    is_over.set()
-    thread.join()
-    wait_until(lambda: log.unavailable is None)
-
-    events = log.read(limit=10**6)
-    log.close()
+    try:
+        for how in (signal.SIGKILL, signal.SIGINT, signal.SIGKILL, signal.SIGQUIT):
+            own_server.stop(how)
+            wait_for_more(said, 20)
+            own_server.start()
+            wait_for_more(rewarded, 5)
+        is_over.set()
+        thread.join()
+        wait_until(lambda: log.unavailable is None)
+        events = log.read(limit=10**6)
+    finally:
+        is_over.set()
+        thread.join()
+        log.close()
     ids = [event.id for event in events if isinstance(event, DecisionMade)]
     counted = [
         event.decision

@@ -526,3 +526,47 @@ def test_a_process_that_is_killed_at_any_step_loses_and_doubles_nothing(
     assert ids == [*(f"{number}" for number in range(kept)), "after"]
     assert not path.exists()
     remote.close()
+
+
+# -- under load
+
+
+class SlowRemote(Remote):
+    """Takes less in a second than a spool does."""
+
+    def append(self, events: Sequence[Event]) -> list[Outcome]:
+        time.sleep(0.0005 * len(events))
+        return super().append(events)
+
+
+def test_the_spool_empties_while_decisions_come_faster_than_the_server_takes_them(
+    path: Path,
+) -> None:
+    remote, is_over = SlowRemote(), threading.Event()
+    log = SpooledLog(remote, path, pauses=(0.01, 0.01))
+    remote.is_unavailable = True
+    said = [f"before {number}" for number in range(1_000)]
+    log.append([made(id) for id in said])
+    longest = 0
+
+    def load() -> None:
+        nonlocal longest
+        while not is_over.is_set():
+            ids = [f"{len(said)} {one}" for one in range(8)]
+            log.append([made(id) for id in ids])
+            said.extend(ids)
+            longest = max(longest, log.waiting)
+
+    thread = threading.Thread(target=load)
+    thread.start()
+    remote.is_unavailable = False
+    try:
+        wait_until(lambda: log.unavailable is None)
+    finally:
+        is_over.set()
+        thread.join()
+        wait_until(lambda: log.unavailable is None)
+        log.close()
+
+    assert longest < 2_000
+    assert sorted(remote.ids()) == sorted(said)

@@ -122,7 +122,7 @@ class SpooledLog:
         self._moved.wait_for(lambda: not self._is_emptying or self._sent >= enough, _PATIENCE)
 
     def _report(self, *, is_emptying: bool) -> None:
-        """Tell who waits, with the lock, how the replay goes."""
+        """Wake who waits, with the lock, and say whether the server takes what is spooled."""
         self._is_emptying = is_emptying
         self._moved.notify_all()
 

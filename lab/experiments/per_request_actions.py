@@ -277,6 +277,7 @@ def _with_error(values: NDArray[np.float64]) -> str:
 @click.option("--sets", default=",".join(SETS), show_default=True, help="Comma-separated.")
 @click.option("--systems", default=";".join(SYSTEMS), help="With semicolons; by default all.")
 @click.option("--seeds", default=10, show_default=True, type=click.IntRange(1))
+@click.option("--first-seed", default=0, show_default=True, type=click.IntRange(0))
 @click.option("--rounds", default=5000, show_default=True, type=click.IntRange(1))
 @click.option(
     "--batch",
@@ -287,13 +288,20 @@ def _with_error(values: NDArray[np.float64]) -> str:
 )
 @click.option("--json", "as_json", is_flag=True, help="Print a row for each seed, as JSON.")
 def per_request_actions_command(
-    sets: str, systems: str, *, seeds: int, rounds: int, batch: int, as_json: bool
+    sets: str,
+    systems: str,
+    *,
+    seeds: int,
+    first_seed: int,
+    rounds: int,
+    batch: int,
+    as_json: bool,
 ) -> None:
     """Play classes as actions with features, beside Vowpal Wabbit on the same DSJSON."""
     rows = []
     for name in sets.split(","):
         for system in systems.split(";"):
-            for seed in range(seeds):
+            for seed in range(first_seed, first_seed + seeds):
                 rows.append(measure(name, system, rounds=rounds, batch=batch, seed=seed))
                 click.echo(f"{rows[-1]}", err=True)
     if as_json:

@@ -21,6 +21,7 @@ from fastbandit.reward.gradient_model import GradientPosterior
 from fastbandit.reward.hierarchical_model import HierarchicalReward
 from fastbandit.reward.last_layer_model import LastLayerPosterior
 from fastbandit.reward.linear_model import LinearReward
+from fastbandit.reward.matches import text_spans
 
 
 @part("posterior", name="arm-effects")
@@ -54,6 +55,7 @@ class ArmEffectsPosterior:
                 units=self.units,
                 grow=self.grow,
                 widths=(self.constant_width, self.slope_width),
+                alike=text_spans(plan.context),
                 rng=rng,
             )
         return _beside_a_network(plan, rng=rng)

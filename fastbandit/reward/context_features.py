@@ -1,6 +1,7 @@
 """What a linear model sees of a context: a few bounded numbers, fitted without any reward.
 
-Numbers are standardised by statistics that no single row can move far, and clipped. Words are
+Numbers are standardised by statistics that no single row can move far, and clipped; the
+directions of a text have one scale, for the first ones say most. Words are
 weighted by how rare they are (idf) and scaled to length 1. Where there are more columns than
 `most`, the principal directions of the contexts seen so far take their place. Ids differ
 by fixed random signs.
@@ -8,7 +9,7 @@ by fixed random signs.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -46,12 +47,15 @@ class ContextFeatures:
     has_ids: bool
 
     @staticmethod
-    def fit(inputs: Inputs, *, most: int) -> ContextFeatures:
-        """Fit scales and directions to the contexts seen so far; at most so many directions."""
+    def fit(inputs: Inputs, *, most: int, alike: Sequence[slice] = ()) -> ContextFeatures:
+        """Fit scales and directions to the contexts seen so far; at most so many directions.
+
+        Columns of a slice that are `alike` have one scale: those that vary more count for more.
+        """
         if inputs.sparse is not None:
             return _fit_words(inputs, most)
         if inputs.dense is not None:
-            return _fit_numbers(inputs, most)
+            return _fit_numbers(inputs, most, alike)
         return ContextFeatures.none(has_ids=True)
 
     @staticmethod
@@ -155,10 +159,10 @@ class LinearInputs:
         )
 
 
-def _fit_numbers(inputs: Inputs, most: int) -> ContextFeatures:
+def _fit_numbers(inputs: Inputs, most: int, alike: Sequence[slice]) -> ContextFeatures:
     assert inputs.dense is not None
     numbers = inputs.dense.reshape(len(inputs), -1).astype(np.float64)
-    shift, scale = robust_scale(numbers)
+    shift, scale = robust_scale(numbers, alike=alike)
     standardised = np.clip((numbers - shift) / scale, -CLIP, CLIP)
     basis = np.zeros((numbers.shape[1], 0))
     if numbers.shape[1] > most:
@@ -183,13 +187,16 @@ def _fit_words(inputs: Inputs, most: int) -> ContextFeatures:
     return ContextFeatures(np.zeros(0), idf, basis, length, inputs.ids is not None)
 
 
-def robust_scale(numbers: Floats) -> tuple[Floats, Floats]:
+def robust_scale(numbers: Floats, *, alike: Sequence[slice] = ()) -> tuple[Floats, Floats]:
     """Return the mean and the deviation of each column, after far numbers were drawn in.
 
-    One row of 10^30 moves neither; flags and ordinary numbers are left as they are.
+    One row of 10^30 moves neither; flags and ordinary numbers are left as they are. Columns that
+    are `alike` have the largest deviation among them.
     """
     near = np.clip(numbers, *usual_range(numbers))
     mean, std = near.mean(axis=0), near.std(axis=0)
+    for span in alike:
+        std[span] = std[span].max()
     is_flag = ((numbers == 0) | (numbers == 1)).all(axis=0)
     std = np.where(std > 1e-6 * np.maximum(np.abs(mean), _TINY), std, 1.0)
     return mean, np.where(is_flag, np.maximum(std, 0.1), std)

@@ -79,11 +79,12 @@ class EffectsReward(RewardModel):
         units: int = 64,
         grow: float = 1.25,
         widths: tuple[float, float] = (0.1, 0.8),
+        alike: tuple[slice, ...] = (),
         rng: Generator,
     ) -> None:
         super().__init__()
         self.reward, self.most, self.units, self.grow = reward, most, units, grow
-        self.priors = Priors(*widths)
+        self.priors, self.alike = Priors(*widths), alike
         self.root = int(torch.randint(2**62, (1,), generator=rng))
         self.arms = 0
         self.fitted: Fitted | None = None
@@ -226,7 +227,7 @@ class EffectsReward(RewardModel):
     def _inputs(self, history: Interactions) -> LinearInputs:
         """Fit features to the contexts seen so far, and train the network from scratch."""
         most = int(np.clip(np.sqrt(len(history)), _FEWEST, self.most))
-        features = ContextFeatures.fit(history.contexts, most=most)
+        features = ContextFeatures.fit(history.contexts, most=most, alike=self.alike)
         assert history.arms.ids is not None
         network = fit_features(
             features(history.contexts),

@@ -74,6 +74,13 @@ def matched_directions(
     return np.concatenate([rows, principal_directions(left, count).T]) if count > 0 else rows
 
 
+def text_spans(kind: Features) -> tuple[slice, ...]:
+    """Return the numbers of each text that lies in a space."""
+    schema = kind.schema if isinstance(kind, Dense) else None
+    every = [] if schema is None else _texts(schema).values()
+    return tuple(slice(first, first + dim) for texts in every for first, dim in texts)
+
+
 def _texts(schema: Schema) -> dict[str, list[tuple[int, int]]]:
     """Return the first direction of each text and how many it has, by its space."""
     found: dict[str, list[tuple[int, int]]] = {}

@@ -29,12 +29,17 @@ SHARE = 0.9
 _BATCH = 100
 _SAMPLE = 500  # prompts of before, without ratings, from which the schema is inferred
 _FIRST = 100  # seed
-_TUNING = (1_000, 1_001, 1_002)  # seeds of other traffic
+_TUNING = range(1_000, 1_006)  # seeds of other traffic
 _KNOWN = 7  # models that are there from the start
 
 Terms = dict[str, float]
+_SCALES, _WIDTHS = (0.1, 0.2, 0.3), (0.3, 0.6, 0.9)
 GRIDS: dict[str, list[Terms]] = {
-    "fastbandit": [{"units": u, "scale": s} for u, s in product((0, 64), (0.1, 0.2, 0.3))],
+    "fastbandit": [
+        {"units": u, kind: amount}
+        for u, (kind, amounts) in product((0, 64), (("scale", _SCALES), ("width", _WIDTHS)))
+        for amount in amounts
+    ],
     "LinUCB": [{"width": w, "ridge": r} for w, r in product((0.2, 0.4, 0.6, 0.8), (0.3, 1.0, 3.0))],
     "epsilon-greedy": [
         {"epsilon": e, "ridge": r} for e, r in product((0.02, 0.05, 0.1, 0.2), (0.3, 1.0, 3.0))
@@ -42,7 +47,7 @@ GRIDS: dict[str, list[Terms]] = {
 }
 """What is tried by `--tune`, on other traffic."""
 TUNED: dict[str, Terms] = {
-    "fastbandit": {"units": 0, "scale": 0.2},
+    "fastbandit": {"units": 0, "width": 0.6},
     "LinUCB": {"width": 0.6, "ridge": 1.0},
     "epsilon-greedy": {"epsilon": 0.1, "ridge": 0.3},
 }
@@ -127,8 +132,7 @@ def router_of(name: str, traffic: Traffic, *, seed: int, terms: Terms | None = N
     if name == DEFAULTS:
         return BanditRouter(sample, **known)
     if name == "fastbandit":
-        units, scale = int(chosen["units"]), chosen["scale"]
-        return BanditRouter(sample, **known, units=units, scale=scale)
+        return BanditRouter(sample, **known, **{**chosen, "units": int(chosen["units"])})
     if name in ("LinUCB", "epsilon-greedy"):
         return LinearRouter(sample, **known, **dict[str, Any](chosen))
     is_live = traffic.joins[None, :] <= np.arange(len(traffic))[:, None]

@@ -8,13 +8,11 @@ from typing import Protocol
 
 import numpy as np
 
-from fastbandit import ArmEffectsPosterior, Bandit, Schema, ThompsonSampling
+from fastbandit import ArmEffectsPosterior, Bandit, Schema, ThompsonSampling, UpperConfidence
 from fastbandit.features.text_columns import Text
-from fastbandit.learning.schedule import Schedule
 from lab.experiments.routing_data import NAMES, Floats, Rows
 
 Contexts = dict[str, list[object]]
-_FRESH, _GROWTH = 10, 0.1  # ratings after which a bandit learns: so many, or that share if more
 
 
 class Router(Protocol):
@@ -41,7 +39,8 @@ def schema_of(sample: Contexts) -> Schema:
 class BanditRouter:
     """A bandit that learns quality; arms are known by their names.
 
-    `units` are of a network over contexts, `scale` is that of a draw; None: as by default.
+    `units` are of a network over contexts, `scale` is that of a draw, `width` that of a bound
+    instead; None: as by default.
     """
 
     def __init__(
@@ -52,18 +51,18 @@ class BanditRouter:
         seed: int,
         units: int | None = None,
         scale: float | None = None,
+        width: float | None = None,
     ) -> None:
+        drawn = "ts" if scale is None else ThompsonSampling(scale=scale)
         self.bandit = Bandit(
             ids=NAMES[:models],
             context=schema_of(sample),
             reward="real",
             posterior="auto" if units is None else ArmEffectsPosterior(units=units),
-            exploration="ts" if scale is None else ThompsonSampling(scale=scale),
+            exploration=drawn if width is None else UpperConfidence(width=width),
             seed=seed,
             progress=False,
         )
-        self._schedule = Schedule(_FRESH, _GROWTH, 1.0)
-        self._waiting: list[tuple[Contexts, Rows, Floats]] = []
 
     def scores(self, contexts: Contexts) -> Floats:
         """Return a draw of each model's quality; before anything is learned, any order."""
@@ -76,15 +75,8 @@ class BanditRouter:
         return found
 
     def learn(self, contexts: Contexts, rows: Rows, ratings: Floats) -> None:
-        """Put ratings aside, and learn once there are enough."""
-        self._waiting.append((contexts, rows, ratings))
-        fresh, before = sum(len(part[1]) for part in self._waiting), self.bandit.history
-        if fresh >= self._schedule.needed(0 if before is None else len(before)):
-            names = [NAMES[row] for part in self._waiting for row in part[1]]
-            values = np.concatenate([part[2] for part in self._waiting])
-            contexts = _joined([part[0] for part in self._waiting])
-            self.bandit.update(contexts=contexts, arms=names, rewards=values)
-            self._waiting = []
+        names = [NAMES[row] for row in rows]
+        self.bandit.update(contexts=contexts, arms=names, rewards=ratings)
 
     def add(self, row: int) -> None:
         self.bandit.add_arms(ids=[NAMES[row]])
@@ -164,10 +156,6 @@ class FixedRouter:
 
     def restart(self) -> None:
         """Do nothing: it is saved nowhere."""
-
-
-def _joined(parts: list[Contexts]) -> Contexts:
-    return {name: [one for part in parts for one in part[name]] for name in parts[0]}
 
 
 def _first_of(contexts: Contexts) -> Contexts:

@@ -36,6 +36,15 @@ def test_numbers_are_standardised(numbers: np.random.Generator) -> None:
     assert np.allclose(seen.std(0), 1, atol=0.02)
 
 
+def test_columns_that_are_alike_keep_their_lengths(numbers: np.random.Generator) -> None:
+    raw = numbers.normal(size=(2_000, 4)) * [7, 4, 2, 0]
+
+    features = ContextFeatures.fit(dense(raw), most=8, alike=(slice(1, 4),))
+
+    seen = features(dense(raw)) * features.length
+    assert np.allclose(seen.std(0), [1, 1, 0.5, 0], atol=0.05)
+
+
 @pytest.mark.parametrize("far", [1e6, 1e20, 1e30])
 def test_one_row_far_out_moves_nothing(far: float, numbers: np.random.Generator) -> None:
     raw = numbers.normal(size=(1_500, 3))

@@ -19,12 +19,13 @@ def ratings(rows: Any) -> Any:
 
 
 @pytest.mark.usefixtures("little_training")
-@pytest.mark.parametrize("kind", ["bandit", "greedy", "bound"])
+@pytest.mark.parametrize("kind", ["bandit", "bandit's bound", "greedy", "bound"])
 def test_a_router_prefers_what_was_rated_well(kind: str) -> None:
     settings: dict[str, Any] = {"models": 7, "seed": 0}
     router: Any = None
-    if kind == "bandit":
-        router = BanditRouter(TRAFFIC.prompts, **settings, units=0)
+    if kind.startswith("bandit"):
+        width = 0.1 if kind.endswith("bound") else None
+        router = BanditRouter(TRAFFIC.prompts, **settings, units=0, width=width)
     else:
         router = LinearRouter(TRAFFIC.prompts, **settings, width=0.1 if kind == "bound" else 0.0)
     rows = np.where(np.arange(200) % 2, GOOD, BAD)

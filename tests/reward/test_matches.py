@@ -8,7 +8,7 @@ from fastbandit.features.columns import Number
 from fastbandit.features.kinds import Dense
 from fastbandit.features.schema import Schema
 from fastbandit.features.text_columns import Text
-from fastbandit.reward.matches import Matches, matched_directions, matches_of
+from fastbandit.reward.matches import Matches, matched_directions, matches_of, text_spans
 
 SPACE = "a space"
 
@@ -59,3 +59,10 @@ def test_weights_of_matches_are_alike_before_anything_is_seen() -> None:
 
     assert np.isclose(covariance[0, 1] / covariance[0, 0], 0.8)
     assert covariance[4, 4] < 1e-5
+
+
+def test_only_texts_in_a_space_have_spans() -> None:
+    kind = kind_of(Number("paid"), Text("viewed", dim=3, space=SPACE), Text("hashed", dim=3))
+
+    assert text_spans(kind) == (slice(3, 6),)
+    assert text_spans(Dense(4)) == ()

@@ -132,7 +132,8 @@ def router_of(name: str, traffic: Traffic, *, seed: int, terms: Terms | None = N
     if name == DEFAULTS:
         return BanditRouter(sample, **known)
     if name == "fastbandit":
-        return BanditRouter(sample, **known, **{**chosen, "units": int(chosen["units"])})
+        units, scale, width = int(chosen["units"]), chosen.get("scale"), chosen.get("width")
+        return BanditRouter(sample, **known, units=units, scale=scale, width=width)
     if name in ("LinUCB", "epsilon-greedy"):
         return LinearRouter(sample, **known, **dict[str, Any](chosen))
     is_live = traffic.joins[None, :] <= np.arange(len(traffic))[:, None]

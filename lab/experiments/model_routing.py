@@ -132,7 +132,8 @@ def router_of(name: str, traffic: Traffic, *, seed: int, terms: Terms | None = N
     if name == DEFAULTS:
         return BanditRouter(sample, **known)
     if name == "fastbandit":
-        return BanditRouter(sample, **known, **{**chosen, "units": int(chosen["units"])})
+        known["units"] = int(chosen["units"])
+        return BanditRouter(sample, **known, scale=chosen.get("scale"), width=chosen.get("width"))
     if name in ("LinUCB", "epsilon-greedy"):
         return LinearRouter(sample, **known, **dict[str, Any](chosen))
     is_live = traffic.joins[None, :] <= np.arange(len(traffic))[:, None]

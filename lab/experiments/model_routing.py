@@ -33,7 +33,7 @@ _TUNING = range(1_000, 1_006)  # seeds of other traffic
 _KNOWN = 7  # models that are there from the start
 
 Terms = dict[str, float]
-_SCALES, _WIDTHS = (0.1, 0.2, 0.3), (0.3, 0.6, 0.9)
+_SCALES, _WIDTHS = (0.1, 0.2, 0.3), (0.3, 0.6, 0.9, 1.2)
 GRIDS: dict[str, list[Terms]] = {
     "fastbandit": [
         {"units": u, kind: amount}
@@ -47,7 +47,7 @@ GRIDS: dict[str, list[Terms]] = {
 }
 """What is tried by `--tune`, on other traffic."""
 TUNED: dict[str, Terms] = {
-    "fastbandit": {"units": 0, "width": 0.6},
+    "fastbandit": {"units": 0, "width": 0.9},
     "LinUCB": {"width": 0.6, "ridge": 1.0},
     "epsilon-greedy": {"epsilon": 0.1, "ridge": 0.3},
 }
@@ -132,8 +132,8 @@ def router_of(name: str, traffic: Traffic, *, seed: int, terms: Terms | None = N
     if name == DEFAULTS:
         return BanditRouter(sample, **known)
     if name == "fastbandit":
-        units, scale, width = int(chosen["units"]), chosen.get("scale"), chosen.get("width")
-        return BanditRouter(sample, **known, units=units, scale=scale, width=width)
+        known["units"] = int(chosen["units"])
+        return BanditRouter(sample, **known, scale=chosen.get("scale"), width=chosen.get("width"))
     if name in ("LinUCB", "epsilon-greedy"):
         return LinearRouter(sample, **known, **dict[str, Any](chosen))
     is_live = traffic.joins[None, :] <= np.arange(len(traffic))[:, None]

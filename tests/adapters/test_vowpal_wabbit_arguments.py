@@ -103,7 +103,7 @@ def test_all_settings_that_flags_become_are_known() -> None:
 
 
 def test_a_wait_of_weeks_is_read() -> None:
-    assert of_configuration({"rewardWaitTime": "P1W"}).settings["reward"]["wait_seconds"] == 604_800
+    assert of_configuration({"rewardWaitTime": "P1W"}).settings["reward.wait_seconds"] == 604_800
 
 
 @pytest.mark.parametrize("given", [{"rewardWaitTime": "ten"}, {"defaultReward": "none"}])

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from fastbandit.errors import SettingError
+from fastbandit.settings.durations import seconds_of
 
 _NUMBER = re.compile(r"-?\.?\d")
 _SHORT = {
@@ -231,16 +232,11 @@ def _number_of(name: str, value: Any) -> float:
     )
 
 
-_PARTS = re.compile(r"^P(?:(\d+)D)?(?:T(?:(\d+)H)?(?:(\d+)M)?(?:(\d+(?:\.\d+)?)S)?)?$")
-
-
 def _seconds(text: str) -> float:
     """Return the seconds of a duration such as PT10M."""
-    found = _PARTS.match(text)
-    if found is None or not any(found.groups()):
+    found = seconds_of(text)
+    if found is None:
         raise SettingError(
-            f"A duration needs to be written as in ISO 8601, such as PT10M: got {text!r}. Correct "
-            f"the file."
+            f"A duration needs to be as in ISO 8601, such as PT10M: got {text!r}. Correct the file."
         )
-    sizes = (86400.0, 3600.0, 60.0, 1.0)
-    return sum(float(n or 0) * size for n, size in zip(found.groups(), sizes, strict=True))
+    return found

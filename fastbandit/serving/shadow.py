@@ -49,7 +49,8 @@ class Shadow:
 
     def __init__(self, config: Config, seed_of: Callable[[str], int]) -> None:
         self.baseline = config.shadow.baseline or "request"
-        self._at_first: Who = "baseline" if config.shadow.baseline else "bandit"
+        self._is_apprentice = not config.shadow.baseline  # a client of Personalizer set the mode
+        self._at_first: Who = "bandit" if self._is_apprentice else "baseline"
         self.decides = self._at_first
         self._folder, self._seed_of = Path(config.server.data_dir), seed_of
         self.shared: PromotionFollower | None = None
@@ -90,6 +91,11 @@ class Shadow:
     def plan(self, request: SelectRequest, count: int) -> Plan:
         """Read what a request of so many contexts says of the baseline, or reject it."""
         decides, named = self.decides, _read_named(request, count)
+        if self._is_apprentice and decides == "baseline" and named is None:
+            if request.arms is None or request.k != 1:  # nothing says which arm is the baseline's
+                decides = "bandit"
+            else:
+                named = [Baseline(request.arms[0].id, 1.0)] * count
         if self.baseline == "random" and named is not None:
             raise _not_named("This service draws the arm of the baseline itself.", request)
         if self.baseline == "request" and named is None and decides == "baseline":

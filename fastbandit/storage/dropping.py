@@ -23,7 +23,8 @@ from fastbandit.storage.column_marks import DROPPED
 from fastbandit.storage.event_rows import ARCHIVED
 from fastbandit.storage.forgetting import empty_wal
 from fastbandit.storage.history_files import HistoryFiles
-from fastbandit.storage.retention import DAY, all_rows, changing, last_before
+from fastbandit.storage.retention import DAY, changing, last_before
+from fastbandit.storage.sqlite_files import all_rows
 from fastbandit.storage.sqlite_log import clock_of
 
 _SLICE = 500  # decisions read, and perhaps written, in a transaction

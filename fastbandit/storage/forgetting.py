@@ -22,8 +22,10 @@ from msgspec import json
 from fastbandit.files.manifest import write_json
 from fastbandit.storage.archive import Archive
 from fastbandit.storage.history_files import HistoryFiles
-from fastbandit.storage.retention import all_rows, changing, last_in
+from fastbandit.storage.log_input import text_of
+from fastbandit.storage.retention import changing, last_in
 from fastbandit.storage.snapshot_store import SnapshotStore
+from fastbandit.storage.sqlite_files import all_rows
 
 _AT_ONCE = 200
 _TRIES = 20
@@ -78,12 +80,12 @@ class Found:
         blank = dict.fromkeys(names)
         positions, zeros = list(range(len(arms))), [0.0] * len(arms)
         named = {"id": name_of(seq), "context": "[]", "seed": 0}
-        return {**blank, **named, "arms": _json(positions), "scores": _json(zeros)}
+        return {**blank, **named, "arms": text_of(positions), "scores": text_of(zeros)}
 
     def reward(self, id: str, arm: str | None) -> Blank:
         seq, arms = self.decisions[id]
         known = None if arm is None else json.decode(arm)
-        position = _json(arms.index(known)) if known in arms else None
+        position = text_of(arms.index(known)) if known in arms else None
         return {"decision": name_of(seq), "arm": position, "part": "", "value": 0.0}
 
 
@@ -232,7 +234,3 @@ def empty_wal(connection: apsw.Connection) -> None:
             if not is_busy:
                 return
         time.sleep(0.1)
-
-
-def _json(value: Any) -> str:
-    return json.encode(value).decode()

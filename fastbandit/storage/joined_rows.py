@@ -19,6 +19,7 @@ from fastbandit.storage.column_marks import SECRET_COLUMNS, SecretNames
 from fastbandit.storage.event_rows import to_decisions
 from fastbandit.storage.events import ArmId, Context, DecisionMade
 from fastbandit.storage.log_schema import open_for_reading
+from fastbandit.storage.sqlite_files import all_rows as _rows
 from fastbandit.storage.sqlite_log import found_in
 from fastbandit.storage.sqlite_sql import DECISION, OUTAGES
 
@@ -127,10 +128,6 @@ def joined_rows(log: apsw.Connection, bounds: Bounds) -> Iterator[list[Row]]:
         yield [
             _to_row(made, counted.get(made.id, {}), _passed(made, now, outages)) for made in found
         ]
-
-
-def _rows(log: apsw.Connection, sql: str, *values: int) -> list[Any]:
-    return log.execute(sql, values).fetchall()
 
 
 def _passed(made: DecisionMade, now: int, outages: list[Any]) -> int:

@@ -9,6 +9,7 @@ the others wait for that, or take what is there.
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
@@ -18,6 +19,8 @@ from math import inf
 from pathlib import Path
 from shutil import disk_usage, rmtree
 from typing import NamedTuple
+
+import apsw
 
 from fastbandit.errors import LogError, LogUnavailableError
 from fastbandit.files.atomic import raising
@@ -32,9 +35,10 @@ from fastbandit.storage.shared import open_log
 from fastbandit.storage.sqlite_files import is_damage
 from fastbandit.storage.sqlite_log import SqliteLog
 
+_LOGGER = logging.getLogger("fastbandit.storage")
 COPY = "copy"
 _WHOLE = "whole"  # an empty file in the copy: written to whenever nothing was missing
-_PAUSE = 0.1
+_PAUSE, _WAIT_SECONDS = 0.1, 5.0
 _ROOM = 2**30  # bytes that are left free: a decider's spool is on the same disk
 _UNITS = ((86400, "days"), (3600, "hours"), (60, "minutes"), (1, "seconds"))
 
@@ -148,6 +152,37 @@ def local_copy(
     return copy / LOG_FILE
 
 
+def change_copy(folder: Path, change: Callable[[apsw.Connection], None]) -> None:
+    """Change what the copy of a log in a data folder holds, if there is one.
+
+    One of an older version is upgraded first. One that cannot be used is removed, with all that it
+    holds: it is made anew when it is next read.
+    """
+    copy, path = folder / COPY, folder / COPY / LOG_FILE
+    if not path.exists():
+        return
+    with _writing(folder, _WAIT_SECONDS) as is_ours:
+        try:
+            if is_ours:  # else who writes it has upgraded it
+                SqliteLog(path).close()
+                _remove_older(copy)
+            with changing(copy, path) as connection:
+                change(connection)
+        except LogError as error:
+            if not is_ours or not (error.__cause__ is None or is_damage(error.__cause__)):
+                raise
+            rmtree(copy)
+            said = "the copy of a shared log could not be used and was removed: it is made anew"
+            _LOGGER.warning(said, extra={"copy": str(copy), "reason": str(error)})
+
+
+def _remove_older(copy: Path) -> None:
+    """Remove what an upgrade left beside a copy: it may hold what is forgotten later."""
+    for older in copy.glob(f"{LOG_FILE}.version-*"):
+        _LOGGER.info("the copy of a shared log was upgraded", extra={"copy": str(copy)})
+        older.unlink()
+
+
 def _copy(
     source: EventLog, copy: Path, *, seconds: float, warn: Callable[[str], None], progress: Progress
 ) -> None:
@@ -200,7 +235,9 @@ def _with_room(folder: Path, progress: Progress) -> Progress:
 def _go_on(source: EventLog, folder: Path, seconds: float, progress: Progress) -> Copied | None:
     """Copy on, or return None where a folder holds something else."""
     try:
-        return copy_log(source, folder, seconds=seconds, progress=progress)
+        made = copy_log(source, folder, seconds=seconds, progress=progress)
+        _remove_older(folder)
+        return made
     except OtherLogError:
         return None
     except LogError as error:

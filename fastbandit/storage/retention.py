@@ -27,7 +27,7 @@ from fastbandit.storage.archive import Archive
 from fastbandit.storage.history_files import HistoryFiles
 from fastbandit.storage.log_schema import VERSION, version_of
 from fastbandit.storage.snapshot_store import SnapshotStore
-from fastbandit.storage.sqlite_files import connect
+from fastbandit.storage.sqlite_files import all_rows, connect
 from fastbandit.storage.sqlite_log import clock_of
 
 DAY = 86_400_000_000
@@ -199,10 +199,6 @@ def _compact(connection: apsw.Connection) -> bool:
         time.sleep(_REST * (time.monotonic() - began))
     connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
     return True
-
-
-def all_rows(connection: apsw.Connection, query: str, *values: Any) -> list[Any]:
-    return connection.execute(query, values).fetchall()
 
 
 def _number(connection: apsw.Connection, query: str, *values: Any) -> int:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
+
+import apsw
 
 from fastbandit.features.schema import Schema
 from fastbandit.storage.column_marks import DROPPED
-from fastbandit.storage.data_folder import LOG_FILE
 from fastbandit.storage.dropping import (
     MARK,
     Dropped,
@@ -19,10 +21,10 @@ from fastbandit.storage.dropping import (
     without_value,
 )
 from fastbandit.storage.forgetting import empty_wal
-from fastbandit.storage.local_copy import COPY
+from fastbandit.storage.local_copy import change_copy
 from fastbandit.storage.postgres_connection import Connection, rows, taking_its_time
 from fastbandit.storage.postgres_days import DAY
-from fastbandit.storage.retention import changing, last_in
+from fastbandit.storage.retention import last_in
 from fastbandit.storage.shared_archive import SharedArchive
 from fastbandit.storage.shared_retention import changing_shared
 
@@ -59,7 +61,7 @@ def drop_shared_columns(
                     with archive.rewriting(connection) as begin:
                         count.archive = drop_archived(archive.local, name, some, begin)
                 count.interactions = drop_learned(folder, name, some.until, schema)
-                drop_in_copy(folder / COPY, name, some)
+                change_copy(folder, partial(_drop_in_copy, name, some))
                 count.log = _drop_rows(connection, name, some, before)  # which marks it as done
     return counts
 
@@ -79,10 +81,7 @@ def _drop_rows(connection: Connection, name: str, some: Range, before: int) -> i
     return count
 
 
-def drop_in_copy(folder: Path, name: str, some: Range) -> None:
-    """Drop the same values in the copy of the log that this machine has, if any."""
-    if (folder / LOG_FILE).exists():
-        with changing(folder, folder / LOG_FILE) as connection:
-            # of what is copied later, the log says what was dropped
-            drop_rows(connection, name, some._replace(until=min(some.until, last_in(connection))))
-            empty_wal(connection)
+def _drop_in_copy(name: str, some: Range, connection: apsw.Connection) -> None:
+    # of what is copied later, the log says what was dropped
+    drop_rows(connection, name, some._replace(until=min(some.until, last_in(connection))))
+    empty_wal(connection)

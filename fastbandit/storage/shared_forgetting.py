@@ -12,7 +12,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from fastbandit.storage.data_folder import LOG_FILE
 from fastbandit.storage.forgetting import (
     Blank,
     Forgotten,
@@ -25,10 +24,9 @@ from fastbandit.storage.forgetting import (
     with_receipt,
 )
 from fastbandit.storage.history_files import HistoryFiles
-from fastbandit.storage.local_copy import COPY
+from fastbandit.storage.local_copy import change_copy
 from fastbandit.storage.postgres_connection import Connection, rows, sql, taking_its_time
 from fastbandit.storage.postgres_sql import REMEMBER_SUBJECT
-from fastbandit.storage.retention import changing
 from fastbandit.storage.shared_archive import SharedArchive
 from fastbandit.storage.shared_retention import changing_shared
 from fastbandit.storage.snapshot_store import SnapshotStore
@@ -76,7 +74,7 @@ def forget_shared(
             archived = forget_archived(archive.local, found, begin)
         # the subjects go last: what ended half-way is found again
         _forget_decisions(connection, found, ids)
-    _forget_in_copy(folder / COPY, found)
+    change_copy(folder, lambda connection: forget_seqs(connection, found.seqs))
     made = Forgotten(
         at=datetime.now(UTC).isoformat(),
         decisions=in_log,
@@ -121,11 +119,3 @@ def _statement(table: str, blank: Blank) -> Any:
     columns = [sql.SQL("{} = %s").format(sql.Identifier(name)) for name in blank]
     query = sql.SQL("UPDATE {} SET {} WHERE seq = %s AND at = %s")
     return query.format(sql.Identifier(table), sql.SQL(", ").join(columns))
-
-
-def _forget_in_copy(folder: Path, found: Found) -> None:
-    """Forget the same decisions in the copy of the log that this machine has, if any."""
-    if not (folder / LOG_FILE).exists():
-        return
-    with changing(folder, folder / LOG_FILE) as connection:
-        forget_seqs(connection, found.seqs)

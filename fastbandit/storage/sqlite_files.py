@@ -9,6 +9,7 @@ from __future__ import annotations
 from contextlib import closing
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import apsw
 
@@ -58,6 +59,10 @@ def connect(path: Path, *, is_reader: bool = False) -> apsw.Connection:
     if is_new and vfs is not None and not is_reader:
         connection.reserve_bytes("main", RESERVED)
     return connection
+
+
+def all_rows(connection: apsw.Connection, query: str, *values: Any) -> list[Any]:
+    return connection.execute(query, values).fetchall()
 
 
 def has_checksums(path: Path) -> bool:

@@ -39,6 +39,7 @@ from fastbandit.storage.events import (
 from fastbandit.storage.log_clock import Anchor, LogClock
 from fastbandit.storage.log_input import check_events, text_of
 from fastbandit.storage.log_schema import open_for_reading, prepare, version_of
+from fastbandit.storage.sqlite_files import all_rows as _rows
 from fastbandit.storage.sqlite_files import connect, is_damage
 
 OLDEST_SQLITE = 3051003  # earlier ones can lose a page of the write-ahead log
@@ -323,10 +324,6 @@ def _write_decisions(
 def found_in(connection: apsw.Connection) -> Find:
     """Return what finds lists of eligible arms in a log."""
     return lambda hashes: _rows(connection, sql.LISTS, text_of(hashes))
-
-
-def _rows(connection: apsw.Connection, query: str, *values: Any) -> list[Any]:
-    return connection.execute(query, values).fetchall()
 
 
 def _write_the_rest(connection: apsw.Connection, events: Sequence[Event]) -> None:

@@ -102,6 +102,10 @@ def test_all_settings_that_flags_become_are_known() -> None:
     assert {*flags, *stored} <= known
 
 
+def test_a_wait_of_weeks_is_read() -> None:
+    assert of_configuration({"rewardWaitTime": "P1W"}).settings["reward.wait_seconds"] == 604_800
+
+
 @pytest.mark.parametrize("given", [{"rewardWaitTime": "ten"}, {"defaultReward": "none"}])
 def test_a_wrong_configuration_is_rejected(given: dict[str, str]) -> None:
     with pytest.raises(SettingError, match="Correct the file"):

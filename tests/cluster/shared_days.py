@@ -20,6 +20,7 @@ from fastbandit.storage.shared import service_store
 from fastbandit.storage.shared_archive import SharedArchive
 from fastbandit.storage.shared_forgetting import forget_shared
 from fastbandit.storage.shared_retention import retain_shared
+from fastbandit.storage.sqlite_files import connect
 from fastbandit.testing.logs import Clock
 
 FIRST = 20_000 * DAY
@@ -71,6 +72,14 @@ def forgotten(config: Config, subject: str = "ann") -> Forgotten:
     archive = SharedArchive(config.log.url, config.snapshots.url, folder)
     with closing(service_store(config)) as store:
         return forget_shared(config.log.url, store, archive, folder, subject, keep=5)
+
+
+def make_older(log: Path) -> None:
+    """Leave a log in a file as version 8 wrote it."""
+    with closing(connect(log)) as connection:
+        for name in ("secret_columns", "dropped_columns", "forgotten_decisions"):
+            connection.execute(f"DROP TABLE {name}")
+        connection.execute("PRAGMA user_version = 8")
 
 
 def tables(url: str) -> bytes:

@@ -13,6 +13,7 @@ from typing import Any
 
 import psycopg
 import pytest
+from shared_days import make_older
 
 from fastbandit.errors import LogError, LogUnavailableError
 from fastbandit.storage.events import DecisionMade, Event, TimePassed
@@ -122,6 +123,17 @@ def test_a_copy_anew_leaves_the_old_one_until_it_is_whole(
         )
     assert len(notes) == 1
     assert "2 events are to be copied anew" in notes[0]
+
+
+def test_a_copy_that_is_upgraded_leaves_no_older_one(
+    log: PostgresLog, database: str, tmp_path: Path
+) -> None:
+    decide(log, count=5, seed=1)
+    path = local_copy(database, tmp_path)
+    make_older(path)
+
+    assert events_in(local_copy(database, tmp_path)) == log.read()
+    assert not [*path.parent.glob("*.version-*")]
 
 
 def test_a_damaged_copy_is_made_anew(log: PostgresLog, database: str, tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ import psycopg
 import pytest
 from machines import Machines
 from msgspec import structs
+from shared_days import make_older
 
 from fastbandit.features.schema import Schema
 from fastbandit.storage import shared_dropping
@@ -82,6 +83,24 @@ def test_no_byte_of_a_dropped_value_is_left(machines: Machines) -> None:
         assert VALUE.encode() not in bytes_in(copies[1].parent)
         again = drop_shared_columns(url, archive, folder, SCHEMA.drops, **terms)
         assert again == {"home": Dropped()}
+
+
+def test_values_leave_an_older_copy_too(machines: Machines) -> None:
+    here, clock = machines.config("here"), Clock(FIRST)
+    folder, url = Path(here.server.data_dir), machines.url
+    folder.mkdir(parents=True)
+    archive = SharedArchive(url, here.snapshots.url, folder)
+    with closing(PostgresLog(url, clock=clock)) as log:
+        write(log, clock)
+        copied = local_copy(url, folder)
+        make_older(copied)
+        clock.time += 9 * DAY
+        log.append([TimePassed()])
+
+        found = drop_shared_columns(url, archive, folder, SCHEMA.drops, schema=SCHEMA)
+
+    assert found == {"home": Dropped(log=6)}
+    assert VALUE.encode() not in bytes_in(folder)
 
 
 def test_a_copy_that_goes_on_meanwhile_holds_none_of_them(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import closing
 from pathlib import Path
 
+import pytest
 from machines import Machines
 from shared_days import (
     FIRST,
@@ -15,6 +16,7 @@ from shared_days import (
     forgotten,
     learn,
     made,
+    make_older,
     retained,
     tables,
     write_days,
@@ -28,6 +30,7 @@ from fastbandit.storage.history_files import HistoryFiles
 from fastbandit.storage.local_copy import copy_log, local_copy
 from fastbandit.storage.postgres_log import PostgresLog
 from fastbandit.storage.retention import changing
+from fastbandit.storage.sqlite_files import connect
 from fastbandit.storage.sqlite_log import SqliteLog
 from fastbandit.testing.logs import Clock
 
@@ -59,6 +62,46 @@ def test_nothing_of_a_subject_is_left(
     assert WRITTEN not in files(folder / "copy")
     assert b"ann-" not in files(shared.folder / "shared")
     assert forgotten(day_config).decisions == 0
+
+
+def test_an_older_copy_forgets_too(
+    day_log: PostgresLog, day_clock: Clock, day_config: Config
+) -> None:
+    write_days(day_log, day_clock)
+    copied = local_copy(day_config.log.url, Path(day_config.server.data_dir))
+    make_older(copied)
+    assert b"ann-" in files(copied.parent)
+
+    assert forgotten(day_config).decisions == 3
+
+    assert b"ann-" not in files(copied.parent)
+    with closing(SqliteLog(copied, is_reader=True)) as copy:
+        assert copy.read() == day_log.read()
+
+
+@pytest.mark.parametrize("is_newer", [False, True])
+def test_a_copy_that_cannot_be_used_is_removed_and_made_anew(
+    day_log: PostgresLog,
+    day_clock: Clock,
+    day_config: Config,
+    caplog: pytest.LogCaptureFixture,
+    is_newer: bool,
+) -> None:
+    write_days(day_log, day_clock)
+    url, folder = day_config.log.url, Path(day_config.server.data_dir)
+    copied = local_copy(url, folder)
+    if is_newer:
+        with closing(connect(copied)) as connection:
+            connection.execute("PRAGMA user_version = 99")
+    else:
+        copied.write_bytes(b"ann-1 in something else" * 1000)
+
+    assert forgotten(day_config).decisions == 3
+
+    assert not copied.exists()
+    assert "could not be used and was removed" in caplog.text
+    with closing(SqliteLog(local_copy(url, folder), is_reader=True)) as copy:
+        assert copy.read() == day_log.read()
 
 
 def test_numbers_stay_and_later_rewards_are_unknown(

@@ -14,11 +14,10 @@ import msgspec
 from fastbandit.errors import DataError
 from fastbandit.runtime.explanation import BASE
 from fastbandit.serving.explaining import Known, explain_decision
-from fastbandit.serving.handlers import Answer, Table, read_body
+from fastbandit.serving.handlers import Answer, Route, Table, read_body
 from fastbandit.serving.personalizer import configuration, evaluations
 from fastbandit.serving.personalizer.errors import not_carried_over
-from fastbandit.serving.personalizer.logs import log_properties
-from fastbandit.serving.personalizer.model_files import archive_of, properties_of
+from fastbandit.serving.personalizer.properties import archive_of, log_properties, properties_of
 from fastbandit.serving.personalizer.schemas import (
     NEVER,
     ContainerStatus,
@@ -37,6 +36,16 @@ from fastbandit.storage.snapshot_version import Snapshot
 _ENCODE = msgspec.json.Encoder().encode
 _EXPLAINED = 20
 _BY_COMMAND = "Versions are rolled back with `fastbandit rollback`, and made by the learner."
+_NO_POLICY = "An evaluation makes no learning settings.", "PUT learningMode to choose who decides."
+_NO_RESET = (
+    "A version is learned from the whole log: one that knows nothing would soon be replaced.",
+    f"{_BY_COMMAND} To begin anew, name another data folder.",
+)
+_NO_DELETION = (
+    "What was acknowledged does not leave the log by a request.",
+    "Set logRetentionDays; `fastbandit forget` removes what is stored of a subject.",
+)
+_NO_SDK_LOGS = "Events of local inference are not taken.", "Send rank and reward."
 
 
 class AdminRoutes:
@@ -63,17 +72,17 @@ class AdminRoutes:
                 "PUT": ("admin", self.change_policy),
                 "DELETE": ("admin", self.policy),
             },
-            "/configurations/applyFromEvaluation": {"POST": ("admin", self.apply_evaluation)},
+            "/configurations/applyFromEvaluation": {"POST": _refused(*_NO_POLICY)},
             "/model": {
                 "GET": ("admin", self.model),
-                "PUT": ("admin", self.import_model),
-                "DELETE": ("admin", self.reset_model),
+                "PUT": _refused("A model of Personalizer cannot be read here.", _BY_COMMAND),
+                "DELETE": _refused(*_NO_RESET),
             },
             "/model/properties": {"GET": ("admin", self.model_properties)},
-            "/logs": {"DELETE": ("admin", self.delete_logs)},
+            "/logs": {"DELETE": _refused(*_NO_DELETION)},
             "/logs/properties": {"GET": ("admin", self.log_properties)},
-            "/logs/interactions": {"POST": ("admin", self.sdk_logs)},
-            "/logs/observations": {"POST": ("admin", self.sdk_logs)},
+            "/logs/interactions": {"POST": _refused(*_NO_SDK_LOGS)},
+            "/logs/observations": {"POST": _refused(*_NO_SDK_LOGS)},
             "/evaluations": {
                 "GET": ("admin", self.list_evaluations),
                 "POST": ("admin", self.evaluate),
@@ -96,7 +105,7 @@ class AdminRoutes:
         stored = None
         with suppress(DataError):  # one that cannot be read is not followed either
             stored = configuration.read_stored(self._folder)
-        edited = NEVER if stored is None else stored.last_configuration_edit_date
+        edited = (stored and stored.last_configuration_edit_date) or NEVER
         return configuration.shown(self.service.config, decides=self._decides(), edited=edited)
 
     def _decides(self) -> Who:
@@ -108,13 +117,22 @@ class AdminRoutes:
         return shadow.decides
 
     async def configure(self, body: bytes, key: str) -> Answer:
-        asked = await read_body(self._read_configuration, body, self.service.large.do)
-        is_shared = bool(self.service.config.log.url)
-        decides = self._decides()
+        said = await read_body(self._read_configuration, body, self.service.large.do)
+        self.follow(is_now=True)
+        is_shared, decides, shown = (
+            bool(self.service.config.log.url),
+            self._decides(),
+            self._shown(),
+        )
+        asked = configuration.filled(said, shown)
         configuration.check_carried_over(asked, decides=decides, is_shared=is_shared)
+        configuration.check_changed(asked, shown)
         configuration.applied(self.service.config, asked)  # or it is rejected
+        edited = shown.last_configuration_edit_date
+        if msgspec.structs.replace(asked, last_configuration_edit_date=edited) == shown:
+            return 200, _ENCODE(shown)
         await asyncio.to_thread(configuration.store, self._folder, asked)
-        wanted = configuration.MODES.get(asked.learning_mode, decides)
+        wanted = configuration.MODES.get(asked.learning_mode or "", decides)
         if wanted != decides:
             write_promotion(self._folder, wanted, version=self.service.version)
         self.follow(is_now=True)
@@ -151,12 +169,6 @@ class AdminRoutes:
             )
         return 200, _ENCODE(own)
 
-    async def apply_evaluation(self, body: bytes, key: str) -> Answer:
-        raise not_carried_over(
-            "An evaluation makes no learning settings that could be applied.",
-            fix="PUT learningMode Online or Apprentice to let the bandit or the baseline decide.",
-        )
-
     # -- model
 
     def _snapshots(self) -> tuple[Snapshot, Snapshot]:
@@ -178,33 +190,11 @@ class AdminRoutes:
     async def model_properties(self, query: bytes, key: str) -> Answer:
         return 200, _ENCODE(await asyncio.to_thread(lambda: properties_of(*self._snapshots())))
 
-    async def import_model(self, body: bytes, key: str) -> Answer:
-        raise not_carried_over("A model of Personalizer cannot be read here.", fix=_BY_COMMAND)
-
-    async def reset_model(self, body: bytes, key: str) -> Answer:
-        raise not_carried_over(
-            "A version is learned from the whole log: one that knows nothing would be replaced by "
-            "the next.",
-            fix=f"{_BY_COMMAND} To begin anew, name another data folder.",
-        )
-
     # -- log
 
     async def log_properties(self, query: bytes, key: str) -> Answer:
         self._check_own_log()
         return 200, _ENCODE(await asyncio.to_thread(log_properties, self._folder))
-
-    async def delete_logs(self, body: bytes, key: str) -> Answer:
-        raise not_carried_over(
-            "What was acknowledged does not leave the log by a request.",
-            fix="Set logRetentionDays; `fastbandit forget` removes what is stored of a subject.",
-        )
-
-    async def sdk_logs(self, body: bytes, key: str) -> Answer:
-        raise not_carried_over(
-            "Interactions and observations of local inference are not taken.",
-            fix="Send rank and reward.",
-        )
 
     def _check_own_log(self) -> None:
         if self.service.config.log.url:
@@ -277,3 +267,10 @@ class AdminRoutes:
 
 def _id_of(query: bytes) -> str:
     return parse_qs(query.partition(b"&")[0].decode("latin-1"))["id"][0]
+
+
+def _refused(said: str, fix: str) -> Route:
+    async def answer(body: bytes, key: str) -> Answer:
+        raise not_carried_over(said, fix=fix)
+
+    return "admin", answer

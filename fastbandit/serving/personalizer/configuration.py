@@ -10,6 +10,7 @@ import logging
 import time
 from dataclasses import replace
 from datetime import UTC, datetime
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -18,10 +19,10 @@ import msgspec
 from fastbandit.errors import DataError, SettingError
 from fastbandit.files.atomic import mark_of, raising
 from fastbandit.files.manifest import write_json
-from fastbandit.serving.personalizer.durations import duration_of, seconds_of
 from fastbandit.serving.personalizer.errors import not_carried_over
 from fastbandit.serving.personalizer.schemas import ServiceConfiguration
 from fastbandit.serving.problems import Rejection, wrong_field
+from fastbandit.settings.durations import duration_of, seconds_of
 from fastbandit.settings.service import Config
 from fastbandit.storage.backups import PERSONALIZER_FILE
 from fastbandit.storage.events import Who
@@ -29,7 +30,6 @@ from fastbandit.storage.events import Who
 _LOGGER = logging.getLogger("fastbandit.serving")
 MODES: dict[str, Who] = {"Online": "bandit", "Apprentice": "baseline"}
 _AGGREGATIONS = {"earliest": "first", "sum": "sum"}
-_WAIT = (5.0, 2 * 86_400.0)
 _FOLLOW_SECONDS = 0.25
 
 
@@ -72,18 +72,41 @@ def store(folder: Path, asked: ServiceConfiguration) -> ServiceConfiguration:
     return found
 
 
+def filled(asked: ServiceConfiguration, shown: ServiceConfiguration) -> ServiceConfiguration:
+    """Return a configuration as it would be shown, with what is shown now where it says nothing."""
+    said = {name: getattr(asked, name) for name in asked.__struct_fields__}
+    said["log_mirror_sas_uri"] = None  # a secret, and of no use here
+    said["reward_aggregation"] = asked.reward_aggregation.lower()
+    for name in ("reward_wait_time", "model_export_frequency"):
+        seconds = seconds_of(said[name])
+        said[name] = said[name] if seconds in (None, inf) else duration_of(seconds)
+    some = {name: value for name, value in said.items() if value is not None and value != ""}
+    return msgspec.structs.replace(shown, **some)
+
+
+def check_changed(asked: ServiceConfiguration, shown: ServiceConfiguration) -> None:
+    """Reject what leaves the ranges of Personalizer; settings are wider, and what is shown may."""
+    if asked.reward_wait_time != shown.reward_wait_time:
+        _seconds("rewardWaitTime", asked.reward_wait_time, 5.0, 2 * 86_400.0)
+    if asked.model_export_frequency != shown.model_export_frequency:
+        _seconds("modelExportFrequency", asked.model_export_frequency, 1.0, 1e9)
+    if asked.default_reward != shown.default_reward and not -1 <= asked.default_reward <= 1:
+        raise _wrong("A reward is a number from -1 to 1.", "defaultReward", asked.default_reward)
+    if asked.log_retention_days == 0:
+        raise _wrong("Logs stay for 1 day or more, or for ever with -1.", "logRetentionDays", 0)
+
+
 def applied(config: Config, asked: ServiceConfiguration) -> Config:
     """Return settings with those of a configuration in their place, or reject it."""
-    combine = _AGGREGATIONS.get(asked.reward_aggregation.lower())
-    if combine is None:
-        raise _wrong(
-            "Several rewards need to be aggregated as earliest or sum.",
-            "rewardAggregation",
-            asked.reward_aggregation,
-        )
-    wait = _duration("rewardWaitTime", asked.reward_wait_time, *_WAIT)
-    pause = _duration("modelExportFrequency", asked.model_export_frequency, 1.0, 1e9)
-    days = max(0, asked.log_retention_days)
+    combine, days = _AGGREGATIONS.get(asked.reward_aggregation.lower()), asked.log_retention_days
+    if combine is None or (combine == "sum" and config.reward.kind == "binary"):
+        said = "Several rewards need to be aggregated as earliest, or as sum where they are real."
+        raise _wrong(said, "rewardAggregation", asked.reward_aggregation)
+    wait, pause = config.reward.wait_seconds, config.learn.seconds
+    if asked.reward_wait_time != duration_of(wait):  # which may be less exact
+        wait = _seconds("rewardWaitTime", asked.reward_wait_time)
+    if asked.model_export_frequency != duration_of(pause):
+        pause = _seconds("modelExportFrequency", asked.model_export_frequency)
     try:
         return replace(
             config,
@@ -92,7 +115,7 @@ def applied(config: Config, asked: ServiceConfiguration) -> Config:
             ),
             select=replace(config.select, epsilon=asked.exploration_percentage),
             learn=replace(config.learn, seconds=pause),
-            log=replace(config.log, retain_days=days),
+            log=config.log if days is None else replace(config.log, retain_days=max(0, days)),
         )
     except SettingError as error:
         raise _wrong(str(error), "defaultReward", asked.default_reward) from error
@@ -110,11 +133,14 @@ def check_carried_over(asked: ServiceConfiguration, *, decides: Who, is_shared: 
             "Learning settings are not optimised by themselves.",
             fix="Compare them with `fastbandit evaluate`; set isAutoOptimizationEnabled false.",
         )
-    if asked.learning_mode and asked.learning_mode not in MODES:
+    if asked.learning_mode == "LoggingOnly":
         raise not_carried_over(
-            f"A service is in the mode Online or Apprentice: got {asked.learning_mode}.",
+            "A service is in the mode Online or Apprentice, not LoggingOnly.",
             fix="Set learn.enabled = false to only log.",
         )
+    if asked.learning_mode and asked.learning_mode not in MODES:
+        said = "The mode needs to be Online or Apprentice."
+        raise _wrong(said, "learningMode", asked.learning_mode)
     if is_shared and asked.learning_mode and MODES[asked.learning_mode] != decides:
         raise not_carried_over(
             "Where several deciders share a log, none of them changes the mode for all.",
@@ -134,6 +160,8 @@ def shown(config: Config, *, decides: Who, edited: str) -> ServiceConfiguration:
         log_retention_days=config.log.retain_days or -1,
         learning_mode=mode,
         last_configuration_edit_date=edited,
+        log_mirror_enabled=False,
+        is_auto_optimization_enabled=False,
     )
 
 
@@ -165,15 +193,12 @@ class Stored:
             return None
 
 
-def _duration(field: str, text: str, least: float, most: float) -> float:
+def _seconds(field: str, text: str, least: float = 0.0, most: float = 1e9) -> float:
     found = seconds_of(text)
     if found is None or not least <= found <= most:
-        raise _wrong(
-            f"{field} needs to be a duration of ISO 8601 from {duration_of(least)} to "
-            f"{duration_of(most)}, such as PT10M.",
-            field,
-            text,
-        )
+        limits = f"{duration_of(least)} to {duration_of(most)}"
+        said = f"{field} needs to be a duration of ISO 8601 from {limits}, such as PT10M."
+        raise _wrong(said, field, text)
     return found
 
 

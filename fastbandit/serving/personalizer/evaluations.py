@@ -20,7 +20,6 @@ from fastbandit.errors import LogError
 from fastbandit.evaluation.estimators import Contributions
 from fastbandit.evaluation.intervals import normal_interval
 from fastbandit.files.private import make_private
-from fastbandit.serving.personalizer.durations import duration_of
 from fastbandit.serving.personalizer.schemas import (
     Evaluation,
     EvaluationContract,
@@ -28,6 +27,7 @@ from fastbandit.serving.personalizer.schemas import (
     PolicyResultSummary,
 )
 from fastbandit.serving.problems import Rejection, wrong_field
+from fastbandit.settings.durations import duration_of
 from fastbandit.storage.data_folder import LOG_FILE
 from fastbandit.storage.joined_rows import Bounds, Row, joined_rows
 from fastbandit.storage.log_reader import one_moment_of

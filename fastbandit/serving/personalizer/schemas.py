@@ -102,19 +102,19 @@ class MultiSlotRewardRequest(Struct, frozen=True):
 
 
 class ServiceConfiguration(Struct, frozen=True, rename="camel"):
-    """What may be changed while a service runs; durations are those of ISO 8601."""
+    """What may be changed while a service runs; what is null or left out stays as it is."""
 
     reward_wait_time: str
     default_reward: float
     reward_aggregation: str
     exploration_percentage: Annotated[float, Meta(ge=0, le=1)]
     model_export_frequency: str
-    log_retention_days: Annotated[int, Meta(ge=-1)] = -1
-    learning_mode: str = ""
-    last_configuration_edit_date: str = NEVER
-    log_mirror_enabled: bool | None = False
+    log_retention_days: Annotated[int, Meta(ge=-1)] | None = None
+    learning_mode: str | None = None
+    last_configuration_edit_date: str | None = None
+    log_mirror_enabled: bool | None = None
     log_mirror_sas_uri: str | None = None
-    is_auto_optimization_enabled: bool | None = False
+    is_auto_optimization_enabled: bool | None = None
     auto_optimization_frequency: str | None = None
     auto_optimization_start_date: str | None = None
 

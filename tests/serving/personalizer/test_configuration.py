@@ -17,7 +17,7 @@ from fastbandit.serving.problems import Rejection
 from fastbandit.serving.promotion import read_promotion
 from fastbandit.settings.service import Config
 from fastbandit.storage.backups import PERSONALIZER_FILE
-from tests.serving.little_named import events_of
+from tests.serving.little_named import CONTEXT, events_of
 from tests.serving.personalizer.little_personalizer import Client, tell
 
 ASKED: dict[str, Any] = {
@@ -90,7 +90,14 @@ def test_in_apprentice_mode_the_first_action_is_taken_and_the_bandit_only_compar
         ({"rewardWaitTime": "ten minutes"}, 400, "rewardWaitTime"),
         ({"rewardWaitTime": "PT1S"}, 400, "rewardWaitTime"),
         ({"rewardWaitTime": "P3D"}, 400, "rewardWaitTime"),
+        ({"rewardWaitTime": "P1W"}, 400, "rewardWaitTime"),
+        ({"modelExportFrequency": "P1M"}, 400, "modelExportFrequency"),
         ({"rewardAggregation": "median"}, 400, "rewardAggregation"),
+        ({"defaultReward": 1.5}, 400, "defaultReward"),
+        ({"defaultReward": -2}, 400, "defaultReward"),
+        ({"logRetentionDays": 0}, 400, "logRetentionDays"),
+        ({"logRetentionDays": -2}, 400, "logRetentionDays"),
+        ({"learningMode": "Sometimes"}, 400, "learningMode"),
         ({"explorationPercentage": 20}, 400, "explorationPercentage"),
         ({"logMirrorEnabled": True}, 501, None),
         ({"isAutoOptimizationEnabled": True}, 501, None),
@@ -108,6 +115,102 @@ def test_what_cannot_be_set_is_rejected_and_changes_nothing(
         assert (await client("GET", "/configurations/service")).body == before
 
     tell(config, story, base="/personalizer/v1.1-preview.3")
+
+
+WIDE: dict[str, Any] = {
+    "reward__wait_seconds": 14 * 86_400 + 1 / 3,
+    "reward__default": 5.0,
+    "learn__seconds": 0.5,
+    "log__retain_days": 10**6,
+}
+
+
+def test_what_is_shown_may_be_put_and_changes_nothing(make: Callable[..., Config]) -> None:
+    async def story(client: Client) -> None:
+        shown = (await client("GET", "/configurations/service")).body
+        reply = await client("PUT", "/configurations/service", shown)
+        assert (reply.status, reply.body) == (200, shown), reply
+        longer = shown | {"rewardWaitTime": "P2W" + shown["rewardWaitTime"].removeprefix("P14D")}
+        reply = await client("PUT", "/configurations/service", longer)
+        assert (reply.status, reply.body) == (200, shown), reply
+
+    config = make(**WIDE)
+    tell(config, story)
+    assert not (Path(config.server.data_dir) / PERSONALIZER_FILE).exists()
+
+
+def test_what_is_wider_stays_as_it_is_where_something_else_is_put(
+    make: Callable[..., Config],
+) -> None:
+    async def story(client: Client) -> None:
+        shown = (await client("GET", "/configurations/service")).body
+        asked = shown | {"explorationPercentage": 0.3}
+        reply = await client("PUT", "/configurations/service", asked)
+        assert reply.status == 200, reply
+        edited = {"lastConfigurationEditDate": reply.body["lastConfigurationEditDate"]}
+        assert reply.body == asked | edited
+
+    config = make(**WIDE)
+    tell(config, story)
+    later = configured(config)
+    assert (later.reward, later.learn, later.log) == (config.reward, config.learn, config.log)
+    assert later.select.epsilon == 0.3
+
+
+def test_what_is_null_or_left_out_stays_as_it_is(config: Config) -> None:
+    async def story(client: Client) -> None:
+        asked = ASKED | {"learningMode": "Apprentice"}
+        before = (await client("PUT", "/configurations/service", asked)).body
+        some = {name: value for name, value in ASKED.items() if name != "logRetentionDays"}
+        for more in ({}, dict.fromkeys(["learningMode", "logRetentionDays", "logMirrorEnabled"])):
+            reply = await client("PUT", "/configurations/service", some | more)
+            assert (reply.status, reply.body) == (200, before), reply
+
+    tell(config, story)
+
+
+def test_the_key_of_a_storage_account_is_not_stored(config: Config) -> None:
+    async def story(client: Client) -> None:
+        asked = ASKED | {"logMirrorEnabled": False, "logMirrorSasUri": "https://x/y?sig=secret"}
+        assert (await client("PUT", "/configurations/service", asked)).status == 200
+
+    tell(config, story)
+    assert "secret" not in (Path(config.server.data_dir) / PERSONALIZER_FILE).read_text()
+
+
+def test_a_frequency_may_be_put_in_weeks(config: Config) -> None:
+    async def story(client: Client) -> None:
+        asked = ASKED | {"modelExportFrequency": "P1W"}
+        reply = await client("PUT", "/configurations/service", asked)
+        assert reply.body["modelExportFrequency"] == "P7D"
+
+    tell(config, story)
+    assert configured(config).learn.seconds == 7 * 86_400
+
+
+def test_a_sum_of_binary_rewards_is_named_as_what_is_wrong(make: Callable[..., Config]) -> None:
+    async def story(client: Client) -> None:
+        asked = ASKED | {"defaultReward": 0.0}
+        reply = await client("PUT", "/configurations/service", asked)
+        assert (reply.status, reply.body["error"]["target"]) == (400, "rewardAggregation"), reply
+
+    tell(make(reward__kind="binary"), story)
+
+
+def test_in_apprentice_mode_our_own_selects_go_on(make: Callable[..., Config]) -> None:
+    async def story(client: Client) -> None:
+        await client("PUT", "/configurations/service", ASKED | {"learningMode": "Apprentice"})
+        arms = [{"id": id} for id in "dcb"]
+        own = await client.ask("POST", "/v1/select", {"context": CONTEXT, "arms": arms})
+        assert (own.body["arms"], own.body["decided_by"]) == (["d"], "baseline"), own
+        several = {"contexts": [CONTEXT] * 2, "arms": arms}
+        both = await client.ask("POST", "/v1/select", several)
+        assert [one["arms"] for one in both.body["decisions"]] == [["d"], ["d"]], both
+        for more in ({}, {"eligible": ["b", "c"]}, {"k": 2}, {"arms": arms, "k": 2}):
+            free = await client.ask("POST", "/v1/select", {"context": CONTEXT, **more})
+            assert (free.status, free.body["decided_by"]) == (200, "bandit"), free
+
+    tell(make(arms__file="arms.csv"), story)
 
 
 def test_what_another_worker_was_told_holds_here_without_a_rank(config: Config) -> None:

@@ -199,6 +199,16 @@ def decide(model: Any, catalogue: Any, eligible: Any, request: Any, answer: Any)
     exact = exact_of(frozen, embedded, reranked)
     partitions = max(counts[PARTITIONS], -(-k // LANES))
     found = room_for(frozen, arms, k, partitions)
+    few = max(k, reranked)
+    scanned = Found(  # where all arms are scored none is walked from: only the answer is sorted
+        found.positions,
+        found.scores,
+        found.best_positions[:few],
+        found.best_scores[:few],
+        found.best_walked[:few],
+        found.seen,
+        found.block,
+    )
 
     for number in range(len(seeds)):
         seed = seeds[number]
@@ -219,9 +229,9 @@ def decide(model: Any, catalogue: Any, eligible: Any, request: Any, answer: Any)
                 scale,
             )
             common = shared_part(seen, frozen.own_shared)
-            costs[number, 0], held = _scan_own(own, common, arms, listed, found)
+            costs[number, 0], held = _scan_own(own, common, arms, listed, scanned)
             costs[number, 1] = 0
-            _write_down(arms, found, held, rows[number], scores[number])
+            _write_down(arms, scanned, held, rows[number], scores[number])
             continue
 
         # Arms' own constants do not depend on the context: the seed picks one of a bank of draws,
@@ -301,7 +311,7 @@ def decide(model: Any, catalogue: Any, eligible: Any, request: Any, answer: Any)
 
         if len(listed) or counts[SEARCH] == EXHAUSTIVE:
             # Few arms, or a search that scores all: nothing is looked up.
-            evaluated, held = _scan(net, arms, listed, found, constants)
+            evaluated, held = _scan(net, arms, listed, scanned, constants)
             best = 0
         else:
             # Points to look around: what a generator proposes, or what climbs from anywhere.
@@ -325,7 +335,6 @@ def decide(model: Any, catalogue: Any, eligible: Any, request: Any, answer: Any)
             evaluated += fresh + walked
             if has_constants:
                 # An arm may win by its own constant, wherever its point lies.
-                few = max(k, reranked)
                 held, joined = _join_own(net, arms, found, held, k, few, constants)
                 evaluated += joined
         if posterior == BOUND:

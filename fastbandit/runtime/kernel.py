@@ -680,7 +680,8 @@ def _scan(
     """Score all eligible arms, or a list of them; return how many, and how many are held."""
     positions, is_masked, is_listed = found.positions, len(arms.eligible) > 0, len(listed) > 0
     total = len(listed) if is_listed else len(arms.order) + len(arms.more)
-    evaluated, held = ZERO, ZERO
+    evaluated, held, count = ZERO, ZERO, len(arms.order)
+    means, deviations = constants.means, constants.deviations
     for start in range(0, total, _BLOCK):
         fresh = ZERO
         for number in range(start, min(total, start + _BLOCK)):
@@ -690,9 +691,13 @@ def _scan(
             positions[fresh] = there
             fresh += 1
         score_found(net, arms, found, fresh)
-        if len(constants.means):
-            for number in range(fresh):
-                found.scores[number] += part_of(constants, arms, positions[number])
+        if len(means):
+            for number in range(fresh):  # as in part_of: handing all arms over takes longer
+                there = positions[number]
+                row = int(arms.order[there]) if there < count else arms.first_more + there - count
+                found.scores[number] += own_constant(
+                    means, deviations, row, constants.seed, constants.scale, constants.is_drawn
+                )
         held = sort_in(found, fresh, held)
         evaluated += fresh
     return evaluated, held

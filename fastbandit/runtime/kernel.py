@@ -390,14 +390,14 @@ def room_for(frozen: Any, arms: Arms, k: int, partitions: int) -> Found:
     )
 
 
-@compiled()
+@compiled(allocates=False)
 def signal_size(layer_1: Floats, layer_2: Floats, layer_3: Floats) -> int:
     """Return the longest signal of a generator, its input included."""
     longest = max(len(layer_1), len(layer_2), len(layer_3))
     return max(longest, layer_1.shape[1], layer_3.shape[1]) + 4
 
 
-@compiled()
+@compiled(allocates=False)
 def all_finite(numbers: Floats) -> bool:
     finite = 0
     for number in numbers:  # compared, for sums may be rearranged: callers pass their flags on
@@ -408,7 +408,7 @@ def all_finite(numbers: Floats) -> bool:
 # -- where to look
 
 
-@compiled(fastmath=FAST)
+@compiled(fastmath=FAST, allocates=False)
 def _generator_inputs(
     net: Net, embedded: Floats, noise: Floats, box: Floats, dim: int, inputs: Floats, points: Floats
 ) -> int:
@@ -430,7 +430,7 @@ def _generator_inputs(
     return 2
 
 
-@compiled(fastmath=FAST)
+@compiled(fastmath=FAST, allocates=False)
 def length_of(vector: Floats, dim: int) -> np.float32:
     total = np.float32(0.0)
     for column in range(dim):
@@ -438,7 +438,7 @@ def length_of(vector: Floats, dim: int) -> np.float32:
     return max(np.float32(math.sqrt(total)), _TINY)
 
 
-@compiled(fastmath=FAST)
+@compiled(fastmath=FAST, allocates=False)
 def _propose(
     layer_1: Floats,
     layer_2: Floats,
@@ -463,7 +463,7 @@ def _propose(
             points[head, column] = box[2, column] + box[3, column] * signals[1, head * dim + column]
 
 
-@compiled()
+@compiled(allocates=False)
 def _start_anywhere(
     seed: np.uint64, box: Floats, dim: int, uniforms: Floats, points: Floats
 ) -> None:
@@ -476,7 +476,7 @@ def _start_anywhere(
             )
 
 
-@compiled()
+@compiled(allocates=False)
 def keep_best_points(net: Net, points: Floats, best: int, found: Found) -> None:
     """Bring the points with the highest scores to the front, best first."""
     scores = found.scores
@@ -495,7 +495,7 @@ def keep_best_points(net: Net, points: Floats, best: int, found: Found) -> None:
                 )
 
 
-@compiled(fastmath=FAST)
+@compiled(fastmath=FAST, allocates=False)
 def _climb_all(
     net: Net, points: Floats, counts: Sizes, numbers: Floats, box: Floats, dim: int
 ) -> int:
@@ -518,7 +518,7 @@ def _climb_all(
 # -- which arms
 
 
-@compiled()
+@compiled(allocates=False)
 def land(arms: Arms, points: Floats, partitions: int, found: Found) -> int:
     """Find eligible arms in the partitions nearest to some points; the fewer, the more partitions.
 
@@ -575,14 +575,14 @@ def _land_in(arms: Arms, points: Floats, wanted: int, total: int, found: Found) 
     return fresh
 
 
-@compiled(fastmath=FAST)
+@compiled(fastmath=FAST, allocates=False)
 def _keep_best(net: Net, arms: Arms, found: Found, fresh: int, held: int) -> int:
     """Score what was found last, and sort the best of it into the best of all."""
     score_found(net, arms, found, fresh)
     return sort_in(found, fresh, held)
 
 
-@compiled(fastmath=FAST)
+@compiled(fastmath=FAST, allocates=False)
 def score_found(net: Net, arms: Arms, found: Found, fresh: int) -> None:
     """Score what was found last."""
     vectors, positions, block, scores = arms.vectors, found.positions, found.block, found.scores
@@ -602,7 +602,7 @@ def score_found(net: Net, arms: Arms, found: Found, fresh: int) -> None:
         score_points(net, block, size, scores[start : start + size])
 
 
-@compiled()
+@compiled(allocates=False)
 def sort_in(found: Found, fresh: int, held: int) -> int:
     """Sort the best of what was scored last into the best of all."""
     positions, scores, most = found.positions, found.scores, len(found.best_positions)
@@ -622,7 +622,7 @@ def sort_in(found: Found, fresh: int, held: int) -> int:
     return held
 
 
-@compiled()
+@compiled(allocates=False)
 def _insert_best(
     positions: Positions,
     scores: Floats,
@@ -644,7 +644,7 @@ def _insert_best(
     return min(held + 1, len(positions))
 
 
-@compiled()
+@compiled(allocates=False)
 def _walk(net: Net, arms: Arms, found: Found, held: int, hops: int, beam: int) -> tuple[int, int]:
     """Score the neighbours of the best arms, hop by hop; answer how many are held and scored."""
     order, eligible, graph, seen = arms.order, arms.eligible, arms.graph, found.seen
@@ -673,7 +673,7 @@ def _walk(net: Net, arms: Arms, found: Found, held: int, hops: int, beam: int) -
     return held, scored
 
 
-@compiled()
+@compiled(allocates=False)
 def _scan(
     net: Net, arms: Arms, listed: Positions, found: Found, constants: Constants
 ) -> tuple[int, int]:
@@ -703,14 +703,14 @@ def _scan(
     return evaluated, held
 
 
-@compiled()
+@compiled(allocates=False)
 def row_at(arms: Arms, there: int) -> int:
     """Return the row at a position."""
     count = len(arms.order)
     return int(arms.order[there]) if there < count else arms.first_more + there - count
 
 
-@compiled()
+@compiled(allocates=False)
 def part_of(constants: Constants, arms: Arms, there: int) -> np.float32:
     """Return the own part of the arm at a position."""
     return own_constant(
@@ -757,7 +757,7 @@ def _join_own(
     return held, scored
 
 
-@compiled()
+@compiled(allocates=False)
 def _sort_own(found: Found, parts: Floats, fresh: int, few: int, held: int) -> int:
     """Sort what was scored last into the few best, with its own parts; each arm counts once."""
     best, totals, walked = (
@@ -772,7 +772,7 @@ def _sort_own(found: Found, parts: Floats, fresh: int, few: int, held: int) -> i
     return held
 
 
-@compiled(fastmath=FAST)
+@compiled(fastmath=FAST, allocates=False)
 def _scan_own(
     own: Own, common: np.float32, arms: Arms, listed: Positions, found: Found
 ) -> tuple[int, int]:
@@ -854,7 +854,7 @@ def _rerank(
     return few
 
 
-@compiled()
+@compiled(allocates=False)
 def _write_down(arms: Arms, found: Found, held: int, rows: Positions, scores: Floats) -> None:
     """Write down the rows and scores of the best, best first, then -1."""
     for slot in range(len(rows)):

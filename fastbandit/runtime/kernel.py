@@ -139,6 +139,27 @@ class Constants(NamedTuple):
     is_drawn: bool
 
 
+class Room(NamedTuple):
+    """Buffers, made once for all requests: what a draw changes is copied, the rest is shared."""
+
+    box: Floats
+    embedded: Floats
+    clipped: Floats
+    noise: Floats
+    masks: Floats
+    drawn: Floats
+    first: Floats
+    bias: Floats
+    acting: Floats
+    deeper: Floats
+    last: Floats
+    wide: Floats
+    wide_sum: Floats
+    units: Floats
+    points: Floats
+    signals: Floats
+
+
 class Found(NamedTuple):
     """Places found last and their scores, the best of all so far, and buffers.
 
@@ -166,40 +187,61 @@ def decide(model: Any, catalogue: Any, eligible: Any, request: Any, answer: Any)
     """
     frozen: Any = Model(*model)
     mask, eligible_count, listed = eligible
-    contexts, seeds = request
-    rows, scores, costs = answer
-    counts, numbers = frozen.counts, frozen.numbers
-    box = frozen.box.copy()  # may be read-only, which is another type
+    contexts, k = request[0], answer[0].shape[1]
+    counts, box = frozen.counts, frozen.box.copy()  # may be read-only, which is another type
     outermost = catalogue[6][: counts[FAR]]
     arms = Arms(*catalogue, mask, eligible_count, outermost)  # type: ignore[call-arg]
-    posterior, scale, k = counts[POSTERIOR], numbers[SCALE], rows.shape[1]
     dim, columns = len(frozen.to_embedding) - 1, box.shape[1]
-    product, has_constants = counts[PRODUCT] == 1, len(frozen.own_constants) > 0
-
-    # Buffers are made once for all requests: what a draw changes is copied, the rest is shared.
-    embedded = np.empty(frozen.to_embedding.shape[1], np.float32)
-    clipped = np.empty(contexts.shape[1], np.float32)
-    noise = np.zeros(max(frozen.mask_sizes.sum(), frozen.centre.shape[1]), np.float32)
-    masks = np.ones(max(frozen.mask_sizes.sum(), len(frozen.first_weights)), np.float32)
-    is_last_layer = posterior in (LAST_LAYER, HEADS)
     width = max(frozen.centre.shape[1], frozen.spread.shape[1]) + 1
-    drawn = np.empty((3, width), np.float32)
-    first = np.zeros((columns, len(frozen.first_biases)), np.float32)
-    bias = np.empty(len(frozen.first_biases), np.float32)
-    acting = np.empty(len(frozen.first_biases), np.float32)
-    deeper = frozen.deeper_weights.copy()
-    last = frozen.last_weights[:-1].copy()
-    wide = np.zeros(columns, np.float32)
-    wide_sum = frozen.wide_weights.copy()
-    units = np.empty((2, frozen.hidden.sum()), np.float32)
-    points = np.zeros((counts[STARTS] + 1, columns), np.float32)
     longest = signal_size(frozen.layer_1, frozen.layer_2, frozen.layer_3)
-    signals = np.zeros((2, max(longest, counts[STARTS] * dim)), np.float32)
-    reranked = max(RERANKED, k) if posterior == BOUND else 0
-    exact = exact_of(frozen, embedded, reranked)
+    room = Room(
+        box,
+        np.empty(frozen.to_embedding.shape[1], np.float32),
+        np.empty(contexts.shape[1], np.float32),
+        np.zeros(max(frozen.mask_sizes.sum(), frozen.centre.shape[1]), np.float32),
+        np.ones(max(frozen.mask_sizes.sum(), len(frozen.first_weights)), np.float32),
+        np.empty((3, width), np.float32),
+        np.zeros((columns, len(frozen.first_biases)), np.float32),
+        np.empty(len(frozen.first_biases), np.float32),
+        np.empty(len(frozen.first_biases), np.float32),
+        frozen.deeper_weights.copy(),
+        frozen.last_weights[:-1].copy(),
+        np.zeros(columns, np.float32),
+        frozen.wide_weights.copy(),
+        np.empty((2, frozen.hidden.sum()), np.float32),
+        np.zeros((counts[STARTS] + 1, columns), np.float32),
+        np.zeros((2, max(longest, counts[STARTS] * dim)), np.float32),
+    )
+    exact = exact_of(frozen, room.embedded, max(RERANKED, k) if counts[POSTERIOR] == BOUND else 0)
     partitions = max(counts[PARTITIONS], -(-k // LANES))
     found = room_for(frozen, arms, k, partitions)
-    few = max(k, reranked)
+    _decide_each(frozen, arms, listed, request, answer, room, exact, found, partitions)
+
+
+@compiled(fastmath=FAST, allocates=False)
+def _decide_each(
+    frozen: Any,
+    arms: Arms,
+    listed: Positions,
+    request: Any,
+    answer: Any,
+    room: Room,
+    exact: Exact,
+    found: Found,
+    partitions: int,
+) -> None:
+    """Choose arms for one context after the other, in the same buffers."""
+    contexts, seeds = request
+    rows, scores, costs = answer
+    counts, numbers, box = frozen.counts, frozen.numbers, room.box
+    posterior, scale, k = counts[POSTERIOR], numbers[SCALE], rows.shape[1]
+    dim, is_last_layer = len(frozen.to_embedding) - 1, posterior in (LAST_LAYER, HEADS)
+    product, has_constants = counts[PRODUCT] == 1, len(frozen.own_constants) > 0
+    embedded, clipped, noise, masks = room.embedded, room.clipped, room.noise, room.masks
+    drawn, first, bias, acting = room.drawn, room.first, room.bias, room.acting
+    deeper, last, wide, wide_sum = room.deeper, room.last, room.wide, room.wide_sum
+    units, points, signals = room.units, room.points, room.signals
+    few = max(k, len(exact.means))
     scanned = Found(  # where all arms are scored none is walked from: only the answer is sorted
         found.positions,
         found.scores,

@@ -27,6 +27,8 @@ class ArmIds(Protocol):
 
     def rows(self, ids: Iterable[Any]) -> NDArray[np.int64]: ...
 
+    def find(self, ids: list[Any]) -> NDArray[np.int64]: ...
+
     def ids(self, rows: Iterable[int] | NDArray[np.int64]) -> list[Hashable]: ...
 
     def id(self, row: int) -> Hashable: ...
@@ -79,6 +81,11 @@ class IdTable:
                 f"{listed[found.index(None)]!r}. Add that arm first, or correct its id."
             )
         return np.asarray(found, dtype=np.int64)
+
+    def find(self, ids: list[Any]) -> NDArray[np.int64]:
+        """Return the row of each id, -1 where it is of no arm."""
+        found = self._find(ids)
+        return np.array([-1 if row is None else row for row in found], dtype=np.int64)
 
     def ids(self, rows: Iterable[int] | NDArray[np.int64]) -> list[Hashable]:
         """Return the id of each row, counted from 0."""
@@ -160,9 +167,17 @@ def has_kind(ids: Iterable[Any], kind: type | tuple[type, ...]) -> bool:
     return any(issubclass(one, kind) for one in set(map(type, ids)))
 
 
+_PLAIN = {str, int}  # all of which can be ids
+
+
 def _number(ids: list[Any]) -> dict[Hashable, int]:
     """Map each id to its row, or name the first that comes twice or cannot be an id."""
     rows: dict[Hashable, int] = {}
+    if {*map(type, ids)} <= _PLAIN:
+        rows = dict(zip(ids, range(len(ids)), strict=True))
+        if len(rows) == len(ids):
+            return rows
+        rows = {}
     for row, id in enumerate(ids):
         if not isinstance(id, Hashable) or id != id:
             raise InputError(

@@ -129,7 +129,7 @@ def look_further(old: Positions, near: Positions, vectors: Floats, first: int, l
                         worst = distances[-1]
 
 
-@compiled()
+@compiled(allocates=False)
 def is_new(seen: Positions, position: int) -> bool:
     """Note a position in a table of those seen (-1: free; a power of two long, half of it free)."""
     last = len(seen) - 1

@@ -21,13 +21,13 @@ LISTED = 256
 _ARMS = 5  # the stream of `fastbandit.noise.philox`
 
 
-@compiled()
+@compiled(allocates=False)
 def bank_seed(seed: np.uint64, stamp: int) -> np.uint64:
     """Return the seed that arms' own noise comes from: one of a bank's."""
     return np.uint64(stamp) * np.uint64(BANK) + seed % np.uint64(BANK)
 
 
-@compiled()
+@compiled(allocates=False)
 def own_constant(
     means: Floats, deviations: Floats, row: int, seed: np.uint64, scale: np.float32, is_drawn: bool
 ) -> np.float32:

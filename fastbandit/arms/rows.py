@@ -84,11 +84,8 @@ class ArmRows:
 
     def live_rows_of(self, ids: list[Any]) -> Rows:
         """Return the row of each id, -1 where no arm of that id can be chosen."""
-        rows = np.full(len(ids), -1, dtype=np.int64)
-        known = [position for position, id in enumerate(ids) if id in self.ids]
-        found = self.ids.rows([ids[position] for position in known])
-        rows[known] = np.where(self.live[found], found, -1)
-        return rows
+        rows = self.ids.find(ids)
+        return np.where(self.live[rows], rows, -1)  # of -1, whatever it says, -1 remains
 
     def eligible(self, eligible: Any, *, contexts: int) -> Mask | None:
         """Read what contexts may choose: (B, N), (1, N) for all alike, or None for all arms."""

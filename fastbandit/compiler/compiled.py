@@ -15,14 +15,21 @@ from fastbandit.compiler.cache_folder import cache_folder, is_writable
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
-def compiled(*, fastmath: set[str] | None = None) -> Callable[[Function], Function]:
-    """Compile a function when it is first called; `fastmath` are the liberties LLVM may take."""
+def compiled(
+    *, fastmath: set[str] | None = None, allocates: bool = True
+) -> Callable[[Function], Function]:
+    """Compile a function when it is first called; `fastmath` are the liberties LLVM may take.
+
+    One that allocates no array, and returns none, need not count references to those it is given:
+    a lock for each array of each call takes longer than a little arithmetic.
+    """
 
     def decorate(function: Function) -> Function:
         njit: Any = numba.njit
         liberties = fastmath or False
         with _kept_in(_folder()):  # no C function: nobody calls one, and it takes time to compile
-            return njit(cache=True, nogil=True, no_cfunc_wrapper=True, fastmath=liberties)(function)
+            settings = {"cache": True, "nogil": True, "no_cfunc_wrapper": True, "_nrt": allocates}
+            return njit(fastmath=liberties, **settings)(function)
 
     return decorate
 

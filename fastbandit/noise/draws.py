@@ -20,7 +20,7 @@ _TURN = np.float32(2.0 * math.pi)
 _SEEDS = 3  # the stream of `fastbandit.noise.philox`
 
 
-@compiled()
+@compiled(allocates=False)
 def _block(
     seed: np.uint64, block: np.uint64, stream: np.uint64
 ) -> tuple[np.uint64, np.uint64, np.uint64, np.uint64]:
@@ -39,7 +39,7 @@ def _block(
     return one, two, three, four
 
 
-@compiled()
+@compiled(allocates=False)
 def uniforms_of(seed: np.uint64, stream: int, numbers: Floats, count: int) -> None:
     """Draw numbers strictly between 0 and 1."""
     for block in range((count + 3) // 4):
@@ -48,13 +48,13 @@ def uniforms_of(seed: np.uint64, stream: int, numbers: Floats, count: int) -> No
             numbers[4 * block + lane] = _uniform(words[lane])
 
 
-@compiled()
+@compiled(allocates=False)
 def _uniform(word: np.uint64) -> np.float32:
     whole = np.float32(np.uint32(word & _LOW) >> np.uint32(9))
     return np.float32((whole + np.float32(0.5)) * np.float32(2.0**-23))
 
 
-@compiled()
+@compiled(allocates=False)
 def normals_from(uniforms: Floats, count: int, normals: Floats) -> None:
     """Turn uniform numbers into standard normal ones, by Box and Muller's transform."""
     pairs = (count + 1) // 2
@@ -66,7 +66,7 @@ def normals_from(uniforms: Floats, count: int, normals: Floats) -> None:
             normals[pairs + pair] = radius * math.sin(angle)
 
 
-@compiled()
+@compiled(allocates=False)
 def normal_at(seed: np.uint64, position: int, stream: int) -> np.float32:
     """Draw the standard normal number of a position, as `philox.normals_at` does."""
     words = _block(seed, np.uint64(position), np.uint64(stream))
@@ -74,20 +74,20 @@ def normal_at(seed: np.uint64, position: int, stream: int) -> np.float32:
     return np.float32(radius * math.cos(_TURN * _uniform(words[1])))
 
 
-@compiled()
+@compiled(allocates=False)
 def seed_of(root: np.uint64, number: int) -> np.uint64:
     """Return the seed of a decision by its number, as `philox.decision_seeds` does."""
     return number_of(root, number, _SEEDS)
 
 
-@compiled()
+@compiled(allocates=False)
 def seeds_from(root: np.uint64, first: int, seeds: NDArray[np.uint64]) -> None:
     """Write the seeds of decisions from a number on, as `philox.decision_seeds` does."""
     for position in range(len(seeds)):
         seeds[position] = seed_of(root, first + position)
 
 
-@compiled()
+@compiled(allocates=False)
 def number_of(seed: np.uint64, block: int, stream: int) -> np.uint64:
     """Return the first 64 bits of a block: a whole number, all equally likely."""
     words = _block(seed, np.uint64(block), np.uint64(stream))

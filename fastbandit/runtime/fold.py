@@ -20,7 +20,7 @@ _POSTERIOR: Any = np.int64(0)  # the stream of `fastbandit.noise.philox`
 _SHARPNESS = np.float32(10.0)  # one over the temperature of Concrete Dropout
 
 
-@compiled(fastmath=FAST)
+@compiled(fastmath=FAST, allocates=False)
 def embed(encoder: Floats, context: Floats, embedded: Floats) -> None:
     """Embed a raw context; the last column of the encoder is its constant. Or take it as it is."""
     if len(encoder) == 0:
@@ -35,7 +35,7 @@ def embed(encoder: Floats, context: Floats, embedded: Floats) -> None:
         embedded[row] = total
 
 
-@compiled()
+@compiled(allocates=False)
 def clip(bounds: Floats, context: Floats, clipped: Floats) -> bool:
     """Clip a context's columns to their bounds, if any; return whether one was clipped.
 
@@ -52,7 +52,7 @@ def clip(bounds: Floats, context: Floats, clipped: Floats) -> bool:
     return is_clipped
 
 
-@compiled()
+@compiled(allocates=False)
 def draw_masks(
     seed: np.uint64, dropout: Floats, sizes: Sizes, scale: np.float32, masks: Floats
 ) -> None:
@@ -81,7 +81,7 @@ def draw_masks(
         start += sizes[layer]
 
 
-@compiled()
+@compiled(allocates=False)
 def draw_all_masks(
     seeds: NDArray[np.uint64], dropout: Floats, sizes: Sizes, scale: np.float32, masks: Floats
 ) -> None:
@@ -90,7 +90,7 @@ def draw_all_masks(
         draw_masks(seeds[number], dropout, sizes, scale, masks[number])
 
 
-@compiled()
+@compiled(allocates=False)
 def mask_deeper(weights: Floats, hidden: Sizes, masks: Floats, deeper: Floats) -> None:
     """Multiply the inputs of all layers after the first by their masks."""
     offset, start = 0, 0
@@ -102,7 +102,7 @@ def mask_deeper(weights: Floats, hidden: Sizes, masks: Floats, deeper: Floats) -
         start += inputs
 
 
-@compiled(fastmath=FAST)
+@compiled(fastmath=FAST, allocates=False)
 def draw_last_layer(
     seed: np.uint64,
     centre: Floats,
@@ -141,7 +141,7 @@ def draw_last_layer(
         noise[row] = scale * total / centre[1, row]
 
 
-@compiled(fastmath=FAST)
+@compiled(fastmath=FAST, allocates=False)
 def fold_first(
     weights: Floats,
     biases: Floats,
@@ -179,7 +179,7 @@ def fold_first(
                 first[column, unit] += acting[unit] * along
 
 
-@compiled(fastmath=FAST)
+@compiled(fastmath=FAST, allocates=False)
 def fold_wide(
     weights: Floats, context: Floats, to_embedding: Floats, has_product: bool, wide: Floats
 ) -> np.float32:

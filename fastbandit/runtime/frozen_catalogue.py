@@ -87,6 +87,16 @@ class FrozenCatalogue:
         """What compiled code reads, in the order of `fastbandit.runtime.kernel.Arms`."""
         return (*self.arms.arrays, self.more, self.first_more, self.positions)
 
+    @cached_property
+    def first_arm(self) -> FrozenArms:
+        """Partitions with one row, for a catalogue of others: what compiled code reads needs it."""
+        return replace(
+            self.arms,
+            order=read_only(np.zeros(1, dtype=np.int32)),
+            vectors=read_only(self.arms.vectors[:1].copy()),
+            graph=read_only(self.arms.graph[:1].copy()),
+        )
+
     def points_of(self, rows: Any) -> Floats:
         """Return the coordinates of rows that have a position (of row 0 in place of -1)."""
         positions, count = self.positions[np.maximum(rows, 0)], len(self.arms.order)

@@ -139,6 +139,27 @@ class Constants(NamedTuple):
     is_drawn: bool
 
 
+class Room(NamedTuple):
+    """Buffers, made once for all requests: what a draw changes is copied, the rest is shared."""
+
+    box: Floats
+    embedded: Floats
+    clipped: Floats
+    noise: Floats
+    masks: Floats
+    drawn: Floats
+    first: Floats
+    bias: Floats
+    acting: Floats
+    deeper: Floats
+    last: Floats
+    wide: Floats
+    wide_sum: Floats
+    units: Floats
+    points: Floats
+    signals: Floats
+
+
 class Found(NamedTuple):
     """Places found last and their scores, the best of all so far, and buffers.
 
@@ -166,39 +187,70 @@ def decide(model: Any, catalogue: Any, eligible: Any, request: Any, answer: Any)
     """
     frozen: Any = Model(*model)
     mask, eligible_count, listed = eligible
-    contexts, seeds = request
-    rows, scores, costs = answer
-    counts, numbers = frozen.counts, frozen.numbers
-    box = frozen.box.copy()  # may be read-only, which is another type
+    contexts, k = request[0], answer[0].shape[1]
+    counts, box = frozen.counts, frozen.box.copy()  # may be read-only, which is another type
     outermost = catalogue[6][: counts[FAR]]
     arms = Arms(*catalogue, mask, eligible_count, outermost)  # type: ignore[call-arg]
-    posterior, scale, k = counts[POSTERIOR], numbers[SCALE], rows.shape[1]
     dim, columns = len(frozen.to_embedding) - 1, box.shape[1]
-    product, has_constants = counts[PRODUCT] == 1, len(frozen.own_constants) > 0
-
-    # Buffers are made once for all requests: what a draw changes is copied, the rest is shared.
-    embedded = np.empty(frozen.to_embedding.shape[1], np.float32)
-    clipped = np.empty(contexts.shape[1], np.float32)
-    noise = np.zeros(max(frozen.mask_sizes.sum(), frozen.centre.shape[1]), np.float32)
-    masks = np.ones(max(frozen.mask_sizes.sum(), len(frozen.first_weights)), np.float32)
-    is_last_layer = posterior in (LAST_LAYER, HEADS)
     width = max(frozen.centre.shape[1], frozen.spread.shape[1]) + 1
-    drawn = np.empty((3, width), np.float32)
-    first = np.zeros((columns, len(frozen.first_biases)), np.float32)
-    bias = np.empty(len(frozen.first_biases), np.float32)
-    acting = np.empty(len(frozen.first_biases), np.float32)
-    deeper = frozen.deeper_weights.copy()
-    last = frozen.last_weights[:-1].copy()
-    wide = np.zeros(columns, np.float32)
-    wide_sum = frozen.wide_weights.copy()
-    units = np.empty((2, frozen.hidden.sum()), np.float32)
-    points = np.zeros((counts[STARTS] + 1, columns), np.float32)
     longest = signal_size(frozen.layer_1, frozen.layer_2, frozen.layer_3)
-    signals = np.zeros((2, max(longest, counts[STARTS] * dim)), np.float32)
-    reranked = max(RERANKED, k) if posterior == BOUND else 0
-    exact = exact_of(frozen, embedded, reranked)
+    room = Room(
+        box,
+        np.empty(frozen.to_embedding.shape[1], np.float32),
+        np.empty(contexts.shape[1], np.float32),
+        np.zeros(max(frozen.mask_sizes.sum(), frozen.centre.shape[1]), np.float32),
+        np.ones(max(frozen.mask_sizes.sum(), len(frozen.first_weights)), np.float32),
+        np.empty((3, width), np.float32),
+        np.zeros((columns, len(frozen.first_biases)), np.float32),
+        np.empty(len(frozen.first_biases), np.float32),
+        np.empty(len(frozen.first_biases), np.float32),
+        frozen.deeper_weights.copy(),
+        frozen.last_weights[:-1].copy(),
+        np.zeros(columns, np.float32),
+        frozen.wide_weights.copy(),
+        np.empty((2, frozen.hidden.sum()), np.float32),
+        np.zeros((counts[STARTS] + 1, columns), np.float32),
+        np.zeros((2, max(longest, counts[STARTS] * dim)), np.float32),
+    )
+    exact = exact_of(frozen, room.embedded, max(RERANKED, k) if counts[POSTERIOR] == BOUND else 0)
     partitions = max(counts[PARTITIONS], -(-k // LANES))
     found = room_for(frozen, arms, k, partitions)
+    _decide_each(frozen, arms, listed, request, answer, room, exact, found, partitions)
+
+
+@compiled(fastmath=FAST, allocates=False)
+def _decide_each(
+    frozen: Any,
+    arms: Arms,
+    listed: Positions,
+    request: Any,
+    answer: Any,
+    room: Room,
+    exact: Exact,
+    found: Found,
+    partitions: int,
+) -> None:
+    """Choose arms for one context after the other, in the same buffers."""
+    contexts, seeds = request
+    rows, scores, costs = answer
+    counts, numbers, box = frozen.counts, frozen.numbers, room.box
+    posterior, scale, k = counts[POSTERIOR], numbers[SCALE], rows.shape[1]
+    dim, is_last_layer = len(frozen.to_embedding) - 1, posterior in (LAST_LAYER, HEADS)
+    product, has_constants = counts[PRODUCT] == 1, len(frozen.own_constants) > 0
+    embedded, clipped, noise, masks = room.embedded, room.clipped, room.noise, room.masks
+    drawn, first, bias, acting = room.drawn, room.first, room.bias, room.acting
+    deeper, last, wide, wide_sum = room.deeper, room.last, room.wide, room.wide_sum
+    units, points, signals = room.units, room.points, room.signals
+    few = max(k, len(exact.means))
+    scanned = Found(  # where all arms are scored none is walked from: only the answer is sorted
+        found.positions,
+        found.scores,
+        found.best_positions[:few],
+        found.best_scores[:few],
+        found.best_walked[:few],
+        found.seen,
+        found.block,
+    )
 
     for number in range(len(seeds)):
         seed = seeds[number]
@@ -219,9 +271,9 @@ def decide(model: Any, catalogue: Any, eligible: Any, request: Any, answer: Any)
                 scale,
             )
             common = shared_part(seen, frozen.own_shared)
-            costs[number, 0], held = _scan_own(own, common, arms, listed, found)
+            costs[number, 0], held = _scan_own(own, common, arms, listed, scanned)
             costs[number, 1] = 0
-            _write_down(arms, found, held, rows[number], scores[number])
+            _write_down(arms, scanned, held, rows[number], scores[number])
             continue
 
         # Arms' own constants do not depend on the context: the seed picks one of a bank of draws,
@@ -301,7 +353,7 @@ def decide(model: Any, catalogue: Any, eligible: Any, request: Any, answer: Any)
 
         if len(listed) or counts[SEARCH] == EXHAUSTIVE:
             # Few arms, or a search that scores all: nothing is looked up.
-            evaluated, held = _scan(net, arms, listed, found, constants)
+            evaluated, held = _scan(net, arms, listed, scanned, constants)
             best = 0
         else:
             # Points to look around: what a generator proposes, or what climbs from anywhere.
@@ -325,7 +377,6 @@ def decide(model: Any, catalogue: Any, eligible: Any, request: Any, answer: Any)
             evaluated += fresh + walked
             if has_constants:
                 # An arm may win by its own constant, wherever its point lies.
-                few = max(k, reranked)
                 held, joined = _join_own(net, arms, found, held, k, few, constants)
                 evaluated += joined
         if posterior == BOUND:
@@ -381,14 +432,14 @@ def room_for(frozen: Any, arms: Arms, k: int, partitions: int) -> Found:
     )
 
 
-@compiled()
+@compiled(allocates=False)
 def signal_size(layer_1: Floats, layer_2: Floats, layer_3: Floats) -> int:
     """Return the longest signal of a generator, its input included."""
     longest = max(len(layer_1), len(layer_2), len(layer_3))
     return max(longest, layer_1.shape[1], layer_3.shape[1]) + 4
 
 
-@compiled()
+@compiled(allocates=False)
 def all_finite(numbers: Floats) -> bool:
     finite = 0
     for number in numbers:  # compared, for sums may be rearranged: callers pass their flags on
@@ -399,7 +450,7 @@ def all_finite(numbers: Floats) -> bool:
 # -- where to look
 
 
-@compiled(fastmath=FAST)
+@compiled(fastmath=FAST, allocates=False)
 def _generator_inputs(
     net: Net, embedded: Floats, noise: Floats, box: Floats, dim: int, inputs: Floats, points: Floats
 ) -> int:
@@ -421,7 +472,7 @@ def _generator_inputs(
     return 2
 
 
-@compiled(fastmath=FAST)
+@compiled(fastmath=FAST, allocates=False)
 def length_of(vector: Floats, dim: int) -> np.float32:
     total = np.float32(0.0)
     for column in range(dim):
@@ -429,7 +480,7 @@ def length_of(vector: Floats, dim: int) -> np.float32:
     return max(np.float32(math.sqrt(total)), _TINY)
 
 
-@compiled(fastmath=FAST)
+@compiled(fastmath=FAST, allocates=False)
 def _propose(
     layer_1: Floats,
     layer_2: Floats,
@@ -454,7 +505,7 @@ def _propose(
             points[head, column] = box[2, column] + box[3, column] * signals[1, head * dim + column]
 
 
-@compiled()
+@compiled(allocates=False)
 def _start_anywhere(
     seed: np.uint64, box: Floats, dim: int, uniforms: Floats, points: Floats
 ) -> None:
@@ -467,7 +518,7 @@ def _start_anywhere(
             )
 
 
-@compiled()
+@compiled(allocates=False)
 def keep_best_points(net: Net, points: Floats, best: int, found: Found) -> None:
     """Bring the points with the highest scores to the front, best first."""
     scores = found.scores
@@ -486,7 +537,7 @@ def keep_best_points(net: Net, points: Floats, best: int, found: Found) -> None:
                 )
 
 
-@compiled(fastmath=FAST)
+@compiled(fastmath=FAST, allocates=False)
 def _climb_all(
     net: Net, points: Floats, counts: Sizes, numbers: Floats, box: Floats, dim: int
 ) -> int:
@@ -509,7 +560,7 @@ def _climb_all(
 # -- which arms
 
 
-@compiled()
+@compiled(allocates=False)
 def land(arms: Arms, points: Floats, partitions: int, found: Found) -> int:
     """Find eligible arms in the partitions nearest to some points; the fewer, the more partitions.
 
@@ -566,14 +617,14 @@ def _land_in(arms: Arms, points: Floats, wanted: int, total: int, found: Found) 
     return fresh
 
 
-@compiled(fastmath=FAST)
+@compiled(fastmath=FAST, allocates=False)
 def _keep_best(net: Net, arms: Arms, found: Found, fresh: int, held: int) -> int:
     """Score what was found last, and sort the best of it into the best of all."""
     score_found(net, arms, found, fresh)
     return sort_in(found, fresh, held)
 
 
-@compiled(fastmath=FAST)
+@compiled(fastmath=FAST, allocates=False)
 def score_found(net: Net, arms: Arms, found: Found, fresh: int) -> None:
     """Score what was found last."""
     vectors, positions, block, scores = arms.vectors, found.positions, found.block, found.scores
@@ -593,7 +644,7 @@ def score_found(net: Net, arms: Arms, found: Found, fresh: int) -> None:
         score_points(net, block, size, scores[start : start + size])
 
 
-@compiled()
+@compiled(allocates=False)
 def sort_in(found: Found, fresh: int, held: int) -> int:
     """Sort the best of what was scored last into the best of all."""
     positions, scores, most = found.positions, found.scores, len(found.best_positions)
@@ -613,7 +664,7 @@ def sort_in(found: Found, fresh: int, held: int) -> int:
     return held
 
 
-@compiled()
+@compiled(allocates=False)
 def _insert_best(
     positions: Positions,
     scores: Floats,
@@ -635,7 +686,7 @@ def _insert_best(
     return min(held + 1, len(positions))
 
 
-@compiled()
+@compiled(allocates=False)
 def _walk(net: Net, arms: Arms, found: Found, held: int, hops: int, beam: int) -> tuple[int, int]:
     """Score the neighbours of the best arms, hop by hop; answer how many are held and scored."""
     order, eligible, graph, seen = arms.order, arms.eligible, arms.graph, found.seen
@@ -664,14 +715,15 @@ def _walk(net: Net, arms: Arms, found: Found, held: int, hops: int, beam: int) -
     return held, scored
 
 
-@compiled()
+@compiled(allocates=False)
 def _scan(
     net: Net, arms: Arms, listed: Positions, found: Found, constants: Constants
 ) -> tuple[int, int]:
     """Score all eligible arms, or a list of them; return how many, and how many are held."""
     positions, is_masked, is_listed = found.positions, len(arms.eligible) > 0, len(listed) > 0
     total = len(listed) if is_listed else len(arms.order) + len(arms.more)
-    evaluated, held = ZERO, ZERO
+    evaluated, held, count = ZERO, ZERO, len(arms.order)
+    means, deviations = constants.means, constants.deviations
     for start in range(0, total, _BLOCK):
         fresh = ZERO
         for number in range(start, min(total, start + _BLOCK)):
@@ -681,22 +733,26 @@ def _scan(
             positions[fresh] = there
             fresh += 1
         score_found(net, arms, found, fresh)
-        if len(constants.means):
-            for number in range(fresh):
-                found.scores[number] += part_of(constants, arms, positions[number])
+        if len(means):
+            for number in range(fresh):  # as in part_of: handing all arms over takes longer
+                there = positions[number]
+                row = int(arms.order[there]) if there < count else arms.first_more + there - count
+                found.scores[number] += own_constant(
+                    means, deviations, row, constants.seed, constants.scale, constants.is_drawn
+                )
         held = sort_in(found, fresh, held)
         evaluated += fresh
     return evaluated, held
 
 
-@compiled()
+@compiled(allocates=False)
 def row_at(arms: Arms, there: int) -> int:
     """Return the row at a position."""
     count = len(arms.order)
     return int(arms.order[there]) if there < count else arms.first_more + there - count
 
 
-@compiled()
+@compiled(allocates=False)
 def part_of(constants: Constants, arms: Arms, there: int) -> np.float32:
     """Return the own part of the arm at a position."""
     return own_constant(
@@ -743,7 +799,7 @@ def _join_own(
     return held, scored
 
 
-@compiled()
+@compiled(allocates=False)
 def _sort_own(found: Found, parts: Floats, fresh: int, few: int, held: int) -> int:
     """Sort what was scored last into the few best, with its own parts; each arm counts once."""
     best, totals, walked = (
@@ -758,7 +814,7 @@ def _sort_own(found: Found, parts: Floats, fresh: int, few: int, held: int) -> i
     return held
 
 
-@compiled(fastmath=FAST)
+@compiled(fastmath=FAST, allocates=False)
 def _scan_own(
     own: Own, common: np.float32, arms: Arms, listed: Positions, found: Found
 ) -> tuple[int, int]:
@@ -840,7 +896,7 @@ def _rerank(
     return few
 
 
-@compiled()
+@compiled(allocates=False)
 def _write_down(arms: Arms, found: Found, held: int, rows: Positions, scores: Floats) -> None:
     """Write down the rows and scores of the best, best first, then -1."""
     for slot in range(len(rows)):

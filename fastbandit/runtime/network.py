@@ -32,7 +32,7 @@ class Net(NamedTuple):
     back: Floats
 
 
-@compiled(fastmath=FAST)
+@compiled(fastmath=FAST, allocates=False)
 def score_points(net: Net, points: Floats, count: int, scores: Floats) -> None:
     """Score some points (n, columns) by a folded network."""
     if len(net.wide) == WIDTH and len(net.hidden) == 1:
@@ -58,7 +58,7 @@ def score_points(net: Net, points: Floats, count: int, scores: Floats) -> None:
         scores[number] = total
 
 
-@compiled(fastmath=FAST)
+@compiled(fastmath=FAST, allocates=False)
 def _score_small(
     first: Floats,
     bias: Floats,
@@ -94,7 +94,7 @@ def _score_small(
         scores[number] = total + deep
 
 
-@compiled(fastmath=FAST)
+@compiled(fastmath=FAST, allocates=False)
 def _score_middling(
     first: Floats,
     bias: Floats,
@@ -162,7 +162,7 @@ def _score_middling(
         scores[number] = total + deep
 
 
-@compiled(fastmath=FAST)
+@compiled(fastmath=FAST, allocates=False)
 def before(net: Net, point: Floats) -> None:
     """Return the first layer's sums at a point."""
     first, units = net.first, net.units
@@ -185,7 +185,7 @@ def before(net: Net, point: Floats) -> None:
             )
 
 
-@compiled(fastmath=FAST)
+@compiled(fastmath=FAST, allocates=False)
 def go_deeper(net: Net) -> int:
     """Return the sums of all further layers, one after the other; return where the last begins."""
     hidden, units, leak = net.hidden, net.units, net.leak
@@ -205,7 +205,7 @@ def go_deeper(net: Net) -> int:
     return start
 
 
-@compiled(fastmath=FAST)
+@compiled(fastmath=FAST, allocates=False)
 def slope_at(net: Net, point: Floats, slope: Floats, dim: int) -> np.float32:
     """Return the score at a point, and the slope there."""
     units, back, hidden, leak = net.units, net.back, net.hidden, net.leak
@@ -237,7 +237,7 @@ def slope_at(net: Net, point: Floats, slope: Floats, dim: int) -> np.float32:
     return total
 
 
-@compiled(fastmath=FAST)
+@compiled(fastmath=FAST, allocates=False)
 def linear(weights: Floats, biases: Floats, inputs: Floats, outputs: Floats) -> None:
     """Return one layer's sums; weights are (inputs, outputs), inputs a multiple of 4."""
     width = len(biases)
@@ -254,14 +254,14 @@ def linear(weights: Floats, biases: Floats, inputs: Floats, outputs: Floats) -> 
             )
 
 
-@compiled(fastmath=FAST)
+@compiled(fastmath=FAST, allocates=False)
 def bend(numbers: Floats, count: int) -> None:
     """Apply a leaky rectifier of slope 0.1 below zero."""
     for number in range(count):
         numbers[number] = max(numbers[number], np.float32(0.1) * numbers[number])
 
 
-@compiled(fastmath=FAST)
+@compiled(fastmath=FAST, allocates=False)
 def squash(numbers: Floats, count: int) -> None:
     """Apply tanh, as a quotient of polynomials (numbers from Eigen's, within 1e-7 of it)."""
     for number in range(count):

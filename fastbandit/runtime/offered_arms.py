@@ -6,7 +6,6 @@ All of them are scored. Row 0 is no arm: what compiled code reads needs a row in
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,7 +23,7 @@ from fastbandit.runtime.encodings import LinearEncoding
 from fastbandit.runtime.frozen_catalogue import FrozenCatalogue
 from fastbandit.search.limits import FEW
 
-_NO_ARM = ()
+_NO_ARM = "\x1f\x1f"  # no id has control characters
 _REMEMBERED = 8_192  # arms that came of late
 _UNKNOWN = np.iinfo(np.int64).max
 
@@ -84,17 +83,10 @@ def offered_catalogue(
     points, rows = _placed(whole, codec, offers)
     order = np.argsort(rows, kind="stable")
     ids = [offers[position].id for position in order.tolist()]
-    arms = whole.arms
-    first = replace(
-        arms,
-        order=read_only(np.zeros(1, dtype=np.int32)),
-        vectors=read_only(arms.vectors[:1].copy()),
-        graph=read_only(arms.graph[:1].copy()),
-    )
     live = np.ones(1 + len(ids), dtype=np.bool_)
     live[0] = False
     table = IdTable([_NO_ARM, *ids])
-    few = FrozenCatalogue(first, ArmRows(table, live), read_only(points[order]))
+    few = FrozenCatalogue(whole.first_arm, ArmRows(table, live), read_only(points[order]))
     return few, np.concatenate([[0], rows[order]])
 
 
@@ -104,7 +96,9 @@ def _placed(
     """Return the coordinates of each arm, and its row in the whole catalogue if it has one."""
     live = whole.rows.live_rows_of([one.id for one in offers])
     rows = np.where(live >= 0, live, _UNKNOWN)
-    points = whole.points_of(np.maximum(live, 0))
+    points = np.empty((len(live), whole.more.shape[1]), dtype=np.float32)
+    if (live >= 0).any():
+        points = whole.points_of(live)
     new = [position for position, row in enumerate(live.tolist()) if row < 0]
     if isinstance(codec.arm.kind, Ids):
         ids = [offers[position].id for position in new]
@@ -139,12 +133,13 @@ def _are_alike(points: Floats, others: Floats) -> NDArray[np.bool_]:
 
 def unchanged(whole: FrozenCatalogue, few: FrozenCatalogue, ids: Sequence[Any]) -> set[Any]:
     """Return those ids whose features in a catalogue of few arms are those of the whole one."""
-    known = [id for id in ids if id in whole.ids]
-    if not known:
+    rows = whole.rows.live_rows_of([*ids])
+    is_known = rows >= 0
+    if not is_known.any():
         return set()
-    rows = whole.rows.live_rows_of(known)
+    known = [id for id, is_held in zip(ids, is_known.tolist(), strict=True) if is_held]
     own = few.points_of(few.rows.live_rows_of(known))
-    is_same = _are_alike(whole.points_of(np.maximum(rows, 0)), own) & (rows >= 0)
+    is_same = _are_alike(whole.points_of(rows[is_known]), own)
     return {id for id, is_held in zip(known, is_same.tolist(), strict=True) if is_held}
 
 

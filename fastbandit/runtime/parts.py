@@ -135,6 +135,13 @@ class FrozenModel:
 
     def of_rows(self, rows: NDArray[np.int64]) -> FrozenModel:
         """Return the same for some arms alone, all of which are scored: what is theirs, by row."""
+        return self._of_first if rows.tolist() == [0] else self._of_rows(rows)
+
+    @cached_property
+    def _of_first(self) -> FrozenModel:
+        return self._of_rows(np.zeros(1, dtype=np.int64))
+
+    def _of_rows(self, rows: NDArray[np.int64]) -> FrozenModel:
         names = [n for n in _BY_ROW if len(getattr(self, n))]
         own: dict[str, Any] = {name: read_only(getattr(self, name)[rows]) for name in names}
         if len(self.own_constants):

@@ -60,6 +60,10 @@ class StoredIds:
         """Find the row of each id; the first time takes a second for a million."""
         return self.table.rows(ids)
 
+    def find(self, ids: list[Any]) -> NDArray[np.int64]:
+        """Return the row of each id, -1 where it is of no arm."""
+        return self.table.find(ids)
+
     def ids(self, rows: Iterable[int] | NDArray[np.int64]) -> list[Hashable]:
         """Return the id of each row, counted from 0."""
         positions = np.asarray(rows, dtype=np.int64)

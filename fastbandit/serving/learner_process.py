@@ -24,7 +24,8 @@ from fastbandit.storage.data_folder import CHECKPOINTS
 from fastbandit.storage.snapshot_store import SnapshotStore
 
 _LOGGER = logging.getLogger("fastbandit.serving")
-_LONGEST_PAUSE = 30.0
+_PAUSE, _LONGEST_PAUSE = 0.5, 30.0
+_LONGEST_OF_WORKING = 2.0  # one that had begun to work goes on with what it began
 MEND = "Mend it; the learner tries again."
 _REFUSALS = 3  # versions refused in a row that are a problem
 _RETAIN_SECONDS = 3600.0
@@ -109,13 +110,16 @@ class LearnerProcess:
         return bool(times) and abs(time.time() - max(times)) > _STILL_SECONDS
 
     async def keep_running(self) -> None:
-        """Start it, and start it again when it ends, ever more slowly."""
+        """Start it, and start it again when it ends, ever more slowly where it does not work.
+
+        Kills cannot keep one that works from working: what it began is resumed within seconds.
+        """
         assert self._command is not None
         with suppress(OSError):  # what an earlier one reported is over
             self._report.unlink()
-        pause = 0.5
+        pause = _PAUSE
         while True:
-            began = time.monotonic()
+            began, reported = time.monotonic(), self._reported_at()
             self._metrics.learner_starts += 1
             self._process = await asyncio.create_subprocess_exec(
                 *self._command,
@@ -125,8 +129,17 @@ class LearnerProcess:
             status = await self._process.wait()
             name = signal.Signals(-status).name if status < 0 else str(status)
             _LOGGER.error("the learner ended", extra={"status": name})
-            pause = 0.5 if time.monotonic() - began > 60 else min(2 * pause, _LONGEST_PAUSE)
+            has_worked = self._reported_at() != reported and self.state().get("state") != "failed"
+            longest = _LONGEST_OF_WORKING if has_worked else _LONGEST_PAUSE
+            pause = _PAUSE if time.monotonic() - began > 60 else min(2 * pause, longest)
             await asyncio.sleep(pause)
+
+    def _reported_at(self) -> int:
+        """Return when a learner wrote its report last, in nanoseconds; 0 for never."""
+        try:
+            return self._report.stat().st_mtime_ns
+        except OSError:
+            return 0
 
     def restart(self, config: Config) -> None:
         """End it, so that it is started again with other settings."""

@@ -41,6 +41,36 @@ def test_what_an_earlier_learner_said_is_forgotten(tmp_path: Path) -> None:
     assert asyncio.run(story()) == {}
 
 
+_REPORTS = "import pathlib, sys; pathlib.Path(sys.argv[1]).write_text(sys.argv[2])"
+
+
+@pytest.mark.parametrize(
+    ("code", "state", "pauses"),
+    [
+        (_REPORTS, "training", [1.0, 2.0, 2.0, 2.0]),
+        (_REPORTS, "failed", [1.0, 2.0, 4.0, 8.0]),
+        ("pass", "", [1.0, 2.0, 4.0, 8.0]),
+    ],
+)
+def test_one_that_worked_is_soon_started_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: str, state: str, pauses: list[float]
+) -> None:
+    report = [str(tmp_path / "learner.json"), json.dumps({"state": state})]
+    command = [sys.executable, "-c", code, *report]
+    learner, slept = LearnerProcess(config_in(tmp_path), command, metrics=Metrics()), list[float]()
+
+    async def sleep(seconds: float) -> None:
+        slept.append(seconds)
+        if len(slept) == len(pauses):
+            raise asyncio.CancelledError
+
+    monkeypatch.setattr("fastbandit.serving.learner_process.asyncio.sleep", sleep)
+    with pytest.raises(asyncio.CancelledError):
+        asyncio.run(learner.keep_running())
+
+    assert slept == pauses
+
+
 @pytest.mark.parametrize(("silent", "is_told"), [(1.0, False), (50.0, True)])
 def test_a_long_training_is_late_once_it_stands_still(
     tmp_path: Path, silent: float, is_told: bool

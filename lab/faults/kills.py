@@ -19,6 +19,7 @@ import click
 import numpy as np
 
 from fastbandit.demo.synthetic import Synthetic
+from fastbandit.errors import ServiceUnavailable
 from fastbandit.progress import Progress, progress_bar, silent
 from lab.faults.consistency import (
     Rewards,
@@ -32,6 +33,7 @@ from lab.faults.stage import Caller, Running, Stage, set_stage, wait_for
 from lab.faults.visitor import PAUSE_SECONDS, Visitor
 
 MOST_RESTART_SECONDS = 2.0
+LEAST_A_MINUTE = 1.0
 _TARGETS = {"service": 0.4, "learner": 0.4, "both": 0.2}
 _OF_WORKERS = {"worker": 0.35, "writer": 0.35, "learner": 0.15, "both": 0.1, "service": 0.05}
 """How often each is killed, alone and with several workers, where both are a worker and writer."""
@@ -43,6 +45,7 @@ _MOMENT_SECONDS = (0.3, 3.0)
 _MOMENT_OF_WORKERS = (0.1, 1.5)
 _WAITED_FOR = 0.1  # share of the kills of workers and writers after which all is waited for
 _ORPHAN_SECONDS = 5.0
+_PATIENCE_SECONDS = 180.0
 _LEARNS_EVERY = 20  # after so many rounds, nothing is killed until a version was made
 _SETTINGS: dict[str, Any] = {
     "reward.wait_seconds": 3.0,
@@ -96,8 +99,9 @@ class KillReport:
 
     @property
     def is_prompt(self) -> bool:
-        """Whether each restart answered in time."""
-        return self.slowest_restart_seconds <= MOST_RESTART_SECONDS
+        """Whether each restart answered in time, and versions were made all the while."""
+        is_learning = self.versions_per_minute >= LEAST_A_MINUTE
+        return is_learning and self.slowest_restart_seconds <= MOST_RESTART_SECONDS
 
 
 def kill_rounds(
@@ -252,7 +256,13 @@ class _Shots:
             current = self.stage.store.current()
             return current is not None and current.version >= before
 
-        wait_for(has_learned, seconds=60.0, what="a version after the last kill")
+        try:
+            wait_for(has_learned, seconds=_PATIENCE_SECONDS, what="a version after the last kill")
+        except ServiceUnavailable as error:
+            state = self.stage.learner_state()
+            raise ServiceUnavailable(
+                f"{error} The learner says: {state}. {self.service.last_output()}"
+            ) from error
 
     def end(self) -> None:
         """End whatever still runs."""
@@ -314,7 +324,8 @@ def _judged(
 def kills_command(rounds: int, seed: int, arms: int, workers: int, as_json: bool) -> None:
     """Kill processes of a service at random moments under load; look for what was lost.
 
-    Ends with 1 if anything was lost, learned twice, or a restart took more than 2 seconds.
+    Ends with 1 if anything was lost or learned twice, a restart took more than 2 seconds, or there
+    was less than a version a minute.
     """
     with progress_bar("Kills") as progress:
         report = kill_rounds(rounds, seed=seed, arms=arms, workers=workers, progress=progress)

@@ -49,9 +49,10 @@ sample = 64
 _SETTINGS: dict[str, Any] = {
     "reward.kind": "real",
     "learn.min_quality": 0.0,
+    "learn.held_out": 0.0,
     "server.log_level": "warning",
 }
-"""Campaigns judge what is stored and published; how well so little training learns is no matter."""
+"""Campaigns judge what is stored and published: no version is refused for its little training."""
 
 
 class Reply(NamedTuple):
@@ -232,7 +233,7 @@ class Running:
         try:
             wait_for(decided, seconds=seconds, what="a first decision")
         except ServiceUnavailable as error:
-            raise ServiceUnavailable(f"{error} {self._last_output()}") from error
+            raise ServiceUnavailable(f"{error} {self.last_output()}") from error
         return time.monotonic() - self.began
 
     def _check_alive(self) -> None:
@@ -242,7 +243,7 @@ class Running:
                 f"{self.process.returncode}. See the service's journal."
             )
 
-    def _last_output(self) -> str:
+    def last_output(self) -> str:
         """Return the end of the journal, and what the service says of itself."""
         said = " ".join(self.stage.journal.read_text(encoding="utf-8")[-500:].split())
         return f"It ends with: {said} /ready says: {self.readiness().content}"

@@ -39,6 +39,7 @@ from fastbandit.storage.snapshot_store import Reached, nothing_more
 from fastbandit.storage.snapshot_version import Snapshot
 
 _SERVED = 1_000  # decisions of the current version that may wait for their audit
+_MOST_FRESH = 1_000_000  # interactions beyond which a learner that is behind looks no further
 
 
 @dataclass(frozen=True)
@@ -252,20 +253,23 @@ class Learner:
     def _newest_due(self, position: _Position) -> int:
         """Return the last event at which a version is due: a later one where the learner is behind.
 
-        Later ones are counted from the one before, as if a version had been cut there.
+        Later ones are counted from the one before, as if a version had been cut there. The rest is
+        for the next version where there is very much: what is fresh is held in memory.
         """
         log, newest, at = self._data.log, position.joiner.seq, position.joiner.at
         assert log is not None
         if not self._schedule.is_behind(due_at=at, last_at=log.last_at):
             return newest
         until, ahead = log.last, _Position(position.parent, position.joiner.copy(), position.mark)
-        while True:
+        taken = 0
+        while (taken := taken + len(ahead.joiner.interactions)) < _MOST_FRESH:
             joiner = ahead.joiner
             joiner.cut(len(joiner.interactions))
             ahead.mark = Mark(joiner.seq, joiner.at)
             if not self._read_to_due(ahead, until=until):
                 return newest
             newest = ahead.joiner.seq
+        return newest
 
     def _read_to_due(
         self, position: _Position, *, until: float = inf, is_stopping: bool = True

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -286,6 +287,24 @@ def test_one_that_is_behind_cuts_at_the_newest_due_point(tmp_path: Path, log: Li
     history = learned_by(config).history
     assert history is not None
     assert len(history) == current.cut.interactions
+
+
+def test_one_that_is_far_behind_leaves_some_for_the_next_version(
+    tmp_path: Path, log: LittleLog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("fastbandit.learning.learner._MOST_FRESH", 40)
+    config = little_config(tmp_path, seconds=5.0)
+    for _ in range(4):
+        log.decide(30)
+        log.let_pass(8)
+    learn_all(Learner(config))
+
+    store = store_of(config)
+    taken = [one.cut.interactions + one.cut.held for one in store.list()]
+    assert taken[0] == 0
+    assert all(later - before <= 80 for before, later in pairwise(taken))
+    assert len(taken) > 2
+    assert taken[-1] == 120
 
 
 def test_what_a_version_holds_is_the_log_up_to_its_cut(tmp_path: Path) -> None:

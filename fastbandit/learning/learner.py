@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from bisect import bisect_right
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from math import inf
@@ -261,24 +262,34 @@ class Learner:
         if not self._schedule.is_behind(due_at=at, last_at=log.last_at):
             return newest
         until, ahead = log.last, _Position(position.parent, position.joiner.copy(), position.mark)
-        taken = 0
+        events = self._data.events(after=ahead.joiner.seq, until=until)  # are read through once
+        following, taken = events if self._join is None else None, 0
         while (taken := taken + len(ahead.joiner.interactions)) < _MOST_FRESH:
             joiner = ahead.joiner
             joiner.cut(len(joiner.interactions))
             ahead.mark = Mark(joiner.seq, joiner.at)
-            if not self._read_to_due(ahead, until=until):
+            if not self._read_to_due(ahead, until=until, events=following):
                 return newest
             newest = ahead.joiner.seq
         return newest
 
     def _read_to_due(
-        self, position: _Position, *, until: float = inf, is_stopping: bool = True
+        self,
+        position: _Position,
+        *,
+        until: float = inf,
+        is_stopping: bool = True,
+        events: Iterator[Event] | None = None,
     ) -> bool:
-        """Read on up to an event; stop where a version is due, and return whether one is."""
+        """Read on up to an event; stop where a version is due, and return whether one is.
+
+        `events` are those that come next, where they are being read already.
+        """
         if self._caught_up(position, until=until, is_stopping=is_stopping):
             return True
         joiner = position.joiner
-        for event in self._data.events(after=joiner.seq, until=until):
+        following = self._data.events(after=joiner.seq, until=until) if events is None else events
+        for event in following:
             position.take(event)
             if is_stopping and self._schedule.is_due(
                 position.mark, fresh=position.fresh, learned=joiner.learned, at=event.at

@@ -20,7 +20,8 @@ from little_service import (
 from fastbandit import Bandit, FrozenBandit
 from fastbandit.learning import candidate_checks
 from fastbandit.learning.learner import Learner
-from fastbandit.storage.events import Arm, ArmsChanged
+from fastbandit.storage.events import Arm, ArmsChanged, Event
+from fastbandit.storage.sqlite_log import SqliteLog
 
 
 @pytest.fixture
@@ -287,6 +288,27 @@ def test_one_that_is_behind_cuts_at_the_newest_due_point(tmp_path: Path, log: Li
     history = learned_by(config).history
     assert history is not None
     assert len(history) == current.cut.interactions
+
+
+def test_one_that_is_behind_reads_the_log_twice(
+    tmp_path: Path, log: LittleLog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read, counts = SqliteLog.read, list[int]()
+
+    def counted(self: SqliteLog, **terms: int) -> list[Event]:
+        counts.append(len(events := read(self, **terms)))
+        return events
+
+    monkeypatch.setattr(SqliteLog, "read", counted)
+    config = little_config(tmp_path, seconds=5.0)
+    for _ in range(6):
+        log.decide(30)
+        log.let_pass(8)
+    learn_all(Learner(config))
+
+    cut = current_of(config).cut
+    assert cut.interactions + cut.held == 180
+    assert sum(counts) < 4 * 366  # to what is due first and last, then up to it, and from its cut
 
 
 def test_one_that_is_far_behind_leaves_some_for_the_next_version(

@@ -114,7 +114,9 @@ def config_in(folder: Path) -> Config:
         arms=ArmsConfig(file=str(folder / "arms.npy")),
         reward=RewardConfig(wait_seconds=60.0),
         select=SelectConfig(preset=str(folder / "short.toml")),
-        learn=LearnConfig(fresh=_FIRST, growth=0.5, min_quality=0.0, seconds=3600.0, keep=1),
+        learn=LearnConfig(
+            fresh=_FIRST, growth=0.5, held_out=0.0, min_quality=0.0, seconds=3600.0, keep=1
+        ),
     )
 
 

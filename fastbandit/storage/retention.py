@@ -32,7 +32,8 @@ from fastbandit.storage.sqlite_log import clock_of
 
 DAY = 86_400_000_000
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_SLICE = 500  # events deleted in a transaction, for which appends wait
+_SLICE, _LEAST = 500, 20  # events deleted in a transaction, for which appends wait
+_LONG = 0.004  # seconds for which appends may wait
 _REST = 3.0  # times as long as a transaction took, the next one waits
 _PAGES = 100
 _INCREMENTAL = 2
@@ -171,11 +172,16 @@ def _rows(connection: apsw.Connection, last: int, table: str) -> Iterator[Any]:
 
 
 def _delete(connection: apsw.Connection, last: int) -> dict[str, int]:
-    """Delete events up to a number, a few at a time; return how many of each kind."""
-    counts = dict.fromkeys(_READ, 0)
+    """Delete events up to a number, a few at a time; return how many of each kind.
+
+    Appends wait for no sync of these transactions: what a power cut undoes is deleted again.
+    """
+    counts, size = dict.fromkeys(_READ, 0), _SLICE
+    connection.execute("PRAGMA synchronous = NORMAL").fetchall()
     while (first := _first(connection)) is not None and first[0] <= last:
-        began, upto = time.monotonic(), min(last, first[0] + _SLICE - 1)
+        upto = min(last, first[0] + size - 1)
         connection.execute("BEGIN IMMEDIATE")
+        began = time.monotonic()
         try:
             for table in _READ:
                 connection.execute(f"DELETE FROM {table} WHERE seq <= ?", (upto,))
@@ -184,7 +190,10 @@ def _delete(connection: apsw.Connection, last: int) -> dict[str, int]:
             connection.execute("ROLLBACK")
             raise
         connection.execute("COMMIT")
-        time.sleep(_REST * (time.monotonic() - began))
+        took = time.monotonic() - began
+        size = max(_LEAST, size // 2) if took > _LONG else min(_SLICE, size + _LEAST)
+        time.sleep(_REST * took)
+    connection.execute("PRAGMA synchronous = FULL").fetchall()
     connection.execute(sql.UNUSED_LISTS)
     return counts
 

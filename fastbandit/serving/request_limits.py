@@ -31,6 +31,14 @@ def check_size(request: SelectRequest, limits: LimitsConfig, size: int) -> int:
     """Return the interactions that a select of so many bytes makes, or reject it as too much."""
     rows, listed = rows_of(request), _listed(request)
     _check(
+        rows,
+        "contexts",
+        limits.contexts,
+        said=f"{rows:,} contexts",
+        field="contexts",
+        value=rows,
+    )
+    _check(
         rows * listed,
         "eligible",
         limits.eligible,

@@ -30,6 +30,7 @@ from tests.serving.little_service import CONTEXT, Caller, run
             "arms",
         ),
         (SelectRequest(context=CONTEXT, k=6, columns=["x"] * 4), {"eligible": 23}, "columns"),
+        (SelectRequest(contexts=[CONTEXT] * 4), {"contexts": 3}, "contexts"),
         (SelectRequest(contexts=[CONTEXT] * 4, k=6), {"interactions": 23}, "k"),
         (SelectRequest(contexts=[CONTEXT] * 4), {"log_bytes": 999}, "contexts"),
         (

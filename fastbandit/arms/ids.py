@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from fastbandit.errors import DuplicateArmError, InputError, ShapeError, UnknownArmError
 from fastbandit.features.kinds import shown
 
-
 _PART = 4096
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator, Sequence
+from itertools import repeat
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -10,6 +11,8 @@ from numpy.typing import NDArray
 
 from fastbandit.errors import DuplicateArmError, InputError, ShapeError, UnknownArmError
 from fastbandit.features.kinds import shown
+
+_PART = 4096
 
 
 @runtime_checkable
@@ -74,18 +77,22 @@ class IdTable:
 
     def rows(self, ids: Iterable[Any]) -> NDArray[np.int64]:
         listed = list_ids(ids)
-        found = self._find(listed)
-        if isinstance(found, list) and None in found:
+        found = self.find(listed)
+        if len(found) and found.min() < 0:
             raise UnknownArmError(
                 f"An id needs to be one of the {len(self)} arms, {self._sample()}: got "
-                f"{listed[found.index(None)]!r}. Add that arm first, or correct its id."
+                f"{listed[int(found.argmin())]!r}. Add that arm first, or correct its id."
             )
-        return np.asarray(found, dtype=np.int64)
+        return found
 
     def find(self, ids: list[Any]) -> NDArray[np.int64]:
         """Return the row of each id, -1 where it is of no arm."""
-        found = self._find(ids)
-        return np.array([-1 if row is None else row for row in found], dtype=np.int64)
+        try:
+            parts = [self._find(few) for few in _parts(ids)]
+        except (TypeError, ValueError, OverflowError):  # not all can be ids: the slow way
+            rows = (self._row(id) for id in ids)
+            return np.array([-1 if row is None else row for row in rows], dtype=np.int64)
+        return np.concatenate(parts) if len(parts) > 1 else parts[0]
 
     def ids(self, rows: Iterable[int] | NDArray[np.int64]) -> list[Hashable]:
         """Return the id of each row, counted from 0."""
@@ -129,18 +136,15 @@ class IdTable:
         except TypeError:  # a list, say: it cannot be an id
             return None
 
-    def _find(self, ids: list[Any]) -> list[int | None] | NDArray[np.int64]:
-        """Find all rows at once where that can be done, else one by one."""
-        try:
-            if self._rows is not None:
-                return list(map(self._rows.get, ids))
-            numbers = np.asarray(ids)
-            is_whole = numbers.ndim == 1 and numbers.dtype.kind in "iu"
-            if is_whole and ((numbers >= 0) & (numbers < len(self))).all():
-                return numbers.astype(np.int64)
-        except (TypeError, ValueError, OverflowError):
-            pass  # not all of them can be ids: the slow way finds which
-        return [self._row(id) for id in ids]
+    def _find(self, ids: list[Any]) -> NDArray[np.int64]:
+        """Find all rows at once, or raise where that cannot be done."""
+        if self._rows is not None:
+            found = map(self._rows.get, ids, repeat(-1))
+            return np.fromiter(found, dtype=np.int64, count=len(ids))
+        numbers = np.asarray(ids)
+        if len(ids) and (numbers.ndim != 1 or numbers.dtype.kind not in "iu"):
+            raise TypeError
+        return np.where((numbers >= 0) & (numbers < len(self)), numbers, -1).astype(np.int64)
 
     def _sample(self) -> str:
         if len(self) == 1:
@@ -165,6 +169,11 @@ def list_ids(ids: Any, *, what: str = "Ids of arms") -> list[Any]:
 def has_kind(ids: Iterable[Any], kind: type | tuple[type, ...]) -> bool:
     """Return whether any of them is of a kind: their few types are asked, and not each of many."""
     return any(issubclass(one, kind) for one in set(map(type, ids)))
+
+
+def _parts(ids: list[Any]) -> Iterator[list[Any]]:
+    """Take ids by the thousands: between two parts, other threads get Python's lock."""
+    return (ids[first : first + _PART] for first in range(0, max(1, len(ids)), _PART))
 
 
 _PLAIN = {str, int}  # all of which can be ids

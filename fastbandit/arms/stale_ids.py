@@ -13,8 +13,18 @@ from numpy.typing import NDArray
 
 from fastbandit.arms.eligibility import as_mask, has_predicates, is_group
 from fastbandit.arms.ids import ArmIds, has_kind, list_ids
-from fastbandit.arms.rows import ArmRows
-from fastbandit.errors import UnknownArmError
+from fastbandit.arms.rows import ArmRows, Rows
+
+
+class KnownIds(list[Any]):
+    """Ids of arms that can be chosen; `found` are their rows among those that they were read for.
+
+    Of a hundred thousand ids each look-up takes milliseconds: one is enough.
+    """
+
+    def __init__(self, ids: list[Any], rows: ArmRows, found: Rows) -> None:
+        super().__init__(ids)
+        self.rows, self.found = rows, found
 
 
 def drop_stale(eligible: Any, rows: ArmRows, *, contexts: int) -> tuple[Any, NDArray[np.int64]]:
@@ -22,25 +32,25 @@ def drop_stale(eligible: Any, rows: ArmRows, *, contexts: int) -> tuple[Any, NDA
 
     Masks and predicates have none. Where no other id is left, they stay, to be rejected.
     """
-    if _names_no_ids(eligible):
+    if _names_no_ids(eligible) or (isinstance(eligible, KnownIds) and eligible.rows is rows):
         return eligible, np.zeros(contexts, dtype=np.int64)
     if has_predicates(eligible, contexts=contexts):
         groups = list(eligible)
     else:
         items = list_ids(eligible, what="Eligible arms")
         if not _are_groups(items, rows.ids):
-            left, count = _left(items, rows)
+            left, count = known_of(items, rows)
             return (left if count else eligible), np.full(contexts, count, dtype=np.int64)
         if len(items) != contexts:
             return eligible, np.zeros(contexts, dtype=np.int64)
         groups = items
-    pairs = [(one, 0) if _names_no_ids(one) else _left(list_ids(one), rows) for one in groups]
+    pairs = [(one, 0) if _names_no_ids(one) else known_of(list_ids(one), rows) for one in groups]
     return [left for left, _ in pairs], np.array([count for _, count in pairs], dtype=np.int64)
 
 
 def check_known(eligible: Any, ids: ArmIds) -> None:
     """Raise where an id is eligible that no arm ever had."""
-    if _names_no_ids(eligible):
+    if _names_no_ids(eligible) or (isinstance(eligible, KnownIds) and eligible.rows.ids is ids):
         return
     items = list_ids(eligible, what="Eligible arms")
     is_mixed = has_kind(items, Mapping)
@@ -58,13 +68,14 @@ def _are_groups(items: list[Any], ids: ArmIds) -> bool:
     return bool(items) and all(map(is_group, items)) and not any(item in ids for item in items)
 
 
-def _left(items: list[Any], rows: ArmRows) -> tuple[list[Any], int]:
+def known_of(items: list[Any], rows: ArmRows) -> tuple[list[Any], int]:
     """Return the ids of arms that can be chosen, and how many others there are; or all."""
-    try:
-        are_live = rows.live[rows.ids.rows(items)]
-    except UnknownArmError:
-        are_live = rows.live_rows_of(items) >= 0
+    found = rows.live_rows_of(items)
+    are_live = found >= 0
     count = len(items) - int(np.count_nonzero(are_live))
-    if count in (0, len(items)):
+    if count and count == len(items):
         return items, 0
-    return [item for item, is_live in zip(items, are_live.tolist(), strict=True) if is_live], count
+    if count:
+        items = [item for item, is_live in zip(items, are_live.tolist(), strict=True) if is_live]
+        found = found[are_live]
+    return KnownIds(items, rows, found), count

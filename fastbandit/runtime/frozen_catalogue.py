@@ -22,6 +22,7 @@ from fastbandit.arms.ids import ArmIds
 from fastbandit.arms.neighbour_graph import neighbour_graph
 from fastbandit.arms.partitions import Floats, Positions, build_partitions
 from fastbandit.arms.rows import ArmRows, Rows, Upserted
+from fastbandit.arms.stale_ids import KnownIds
 from fastbandit.errors import EligibilityError
 from fastbandit.runtime.parts import FrozenArms
 from fastbandit.search.limits import FEW
@@ -129,6 +130,8 @@ class FrozenCatalogue:
             find = self._remembered.get
             columns = self.rows.columns
             return find(canonical(eligible), lambda _: self._among(mask_where(eligible, columns)))
+        if isinstance(eligible, KnownIds) and eligible.rows is self.rows:
+            return self._known(eligible.found)
         is_list = isinstance(eligible, list | tuple | set) and len(eligible) <= FEW
         if is_list and not any(isinstance(item, bool | np.bool_) for item in eligible):
             return self.only(self.ids.rows(eligible))
@@ -136,7 +139,8 @@ class FrozenCatalogue:
 
     def eligible_for_each(self, eligible: Any, *, contexts: int) -> list[EligibleRows]:
         """Read what contexts may choose: the same for all of them, or one for each."""
-        if eligible is None or isinstance(eligible, EligibleRows | Mapping):
+        is_known = isinstance(eligible, KnownIds) and eligible.rows is self.rows
+        if eligible is None or is_known or isinstance(eligible, EligibleRows | Mapping):
             return [self.eligible(eligible)]
         if has_predicates(eligible, contexts=contexts):
             return [self.eligible(item) for item in eligible]
@@ -147,6 +151,14 @@ class FrozenCatalogue:
     @cached_property
     def _remembered(self) -> Recent[EligibleRows]:
         return Recent()
+
+    def _known(self, rows: Rows) -> EligibleRows:
+        """Return what lies in some rows, few or many."""
+        if len(rows) <= FEW:
+            return self.only(rows)
+        mask = np.zeros(self.rows.total, dtype=np.bool_)
+        mask[rows] = True
+        return self._among(mask)
 
     def _among(self, mask: Mask) -> EligibleRows:
         """Return the live rows of a mask; where those are few, a list of them."""

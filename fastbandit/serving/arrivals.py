@@ -6,8 +6,8 @@ Who has shown no key can do no more than fill what is counted here.
 from __future__ import annotations
 
 from asyncio import AbstractEventLoop
-from collections import OrderedDict
-from typing import Protocol
+from collections import OrderedDict, deque
+from typing import Any, Protocol
 
 from fastbandit.settings.limits import LimitsConfig
 
@@ -20,6 +20,8 @@ class Arrival(Protocol):
     """A connection, the book that it is noted in, and how it ends."""
 
     book: Book | None
+    transport: Any
+    flow: Any
 
     def end_late(self) -> None:
         """End what takes too long, with an answer that says so."""
@@ -44,6 +46,7 @@ class Arrivals:
         self.bodies: Book = OrderedDict()
         self.idle: Book = OrderedDict()
         self._is_sweeping = False
+        self._refused: deque[Arrival] = deque()
 
     @property
     def is_full(self) -> bool:
@@ -72,6 +75,24 @@ class Arrivals:
             book.popitem(last=False)[0].end_silent()
             return True
         return False
+
+    def read_later(self, one: Arrival, loop: AbstractEventLoop) -> None:
+        """Read a little more of what nobody wants, when it is its turn: one at a time.
+
+        As fast as it comes it would take a core from others, and so would who sends it.
+        """
+        one.flow.pause_reading()
+        self._refused.append(one)
+        if len(self._refused) == 1:
+            loop.call_later(_PAUSE_SECONDS, self._read, loop)
+
+    def _read(self, loop: AbstractEventLoop) -> None:
+        while self._refused and self._refused[0].transport.is_closing():
+            self._refused.popleft()
+        if self._refused:
+            self._refused.popleft().flow.resume_reading()
+        if self._refused:
+            loop.call_later(_PAUSE_SECONDS, self._read, loop)
 
     def _sweep(self, loop: AbstractEventLoop) -> None:
         """End what took too long, a few at a time."""

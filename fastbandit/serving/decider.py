@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from msgspec import structs
 
-from fastbandit.arms.stale_ids import check_known, drop_stale
+from fastbandit.arms.stale_ids import check_known, known_of
 from fastbandit.errors import (
     EligibilityError,
     FastbanditError,
@@ -132,9 +132,10 @@ class Decider:
             bandit, offered = offered_to(serving.bandit, request.arms, schema)
             serving = replace(serving, bandit=bandit, offered=offered)
             request = structs.replace(request, eligible=[arm.id for arm in request.arms])
-        elif isinstance(request.eligible, list) and not request.strict:
-            known, _ = drop_stale(request.eligible, serving.bandit.parts[1].rows, contexts=1)
-            request = structs.replace(request, eligible=known)
+        elif isinstance(request.eligible, list):
+            known, stale = known_of(request.eligible, serving.bandit.parts[1].rows)
+            if not (request.strict and stale):
+                request = structs.replace(request, eligible=known)
         return serving, request
 
     def _decide_parsed(

@@ -261,12 +261,15 @@ class OverloadProtocol(HttpToolsProtocol):
         self._write(rejection, is_last=True)
         if self.transport.can_write_eof():
             self.transport.write_eof()  # an answer is lost where what was sent is not read
+        self._app.arrivals.read_later(self, self.loop)
         self.loop.call_later(_LINGER_SECONDS, self.transport.abort)
 
     def _discard(self, size: int) -> None:
         self._head_bytes += size
         if self._head_bytes > _MOST_DISCARDED:
             self.transport.abort()
+        elif not self.transport.is_closing():
+            self._app.arrivals.read_later(self, self.loop)
 
     def _write(self, rejection: Rejection, *, is_last: bool, path: bytes = b"other") -> None:
         app, asked = self._app, path.decode("latin-1")

@@ -27,9 +27,22 @@ def is_large(request: SelectRequest) -> bool:
     return rows_of(request) > _MANY_CONTEXTS or _listed(request) > _MANY_IDS
 
 
+def is_long(request: SelectRequest) -> bool:
+    """Return whether an answer takes longer to write than to hand to a thread and back."""
+    return bool(request.columns) or rows_of(request) * request.k > _MANY_IDS
+
+
 def check_size(request: SelectRequest, limits: LimitsConfig, size: int) -> int:
     """Return the interactions that a select of so many bytes makes, or reject it as too much."""
     rows, listed = rows_of(request), _listed(request)
+    _check(
+        rows,
+        "contexts",
+        limits.contexts,
+        said=f"{rows:,} contexts",
+        field="contexts",
+        value=rows,
+    )
     _check(
         rows * listed,
         "eligible",

@@ -28,7 +28,7 @@ from fastbandit.serving.problems import Rejection, wrong_field
 from fastbandit.serving.promotion import promote_command
 from fastbandit.serving.quotas import Quotas
 from fastbandit.serving.rejections import overloaded
-from fastbandit.serving.request_limits import check_size, is_large, rows_of
+from fastbandit.serving.request_limits import check_size, is_long, rows_of
 from fastbandit.serving.schema_guard import arm_schema_of
 from fastbandit.serving.service import Service
 from fastbandit.storage.arm_changes import ArmsOutcome
@@ -108,7 +108,7 @@ class Routes:
         with capacity.taken(rows):
             made = await self.service.select(request)
         answer = partial(self._selected, request, made, serving)
-        return 200, await self._do(answer) if is_large(request) else answer()
+        return 200, await self._do(answer) if is_long(request) else answer()
 
     def _selected(
         self, request: schemas.SelectRequest, made: list[DecisionMade], serving: Serving

@@ -21,7 +21,7 @@ import msgspec
 import numpy as np
 
 from fastbandit.progress import Progress, progress_bar, silent
-from fastbandit.serving.schemas import MOST_OFFERED
+from fastbandit.serving.schemas import MOST_CONTEXTS, MOST_OFFERED
 from fastbandit.settings.limits import LimitsConfig
 from lab.faults.ending import end_with_report
 from lab.faults.load import Answers, Load, load_from_process
@@ -31,7 +31,7 @@ from lab.faults.throughput import TRAINED, trained_stage
 
 SLOWER, GROWTH_BYTES = 3.0, 100 * 2**20
 _DIM = 8
-_CONTEXTS, _REWARDS = 1_000, 10_000
+_REWARDS = 10_000
 
 
 @dataclass(frozen=True)
@@ -109,15 +109,16 @@ def worst_request(
 def largest(arms: int, limits: LimitsConfig) -> Iterator[tuple[str, str, dict[str, Any]]]:
     """Return a name, a path and a body for each kind: as large as the limits permit."""
     rng = np.random.default_rng(0)
-    contexts = rng.normal(size=(_CONTEXTS, _DIM)).round(4).tolist()
-    few = min(arms, limits.eligible // _CONTEXTS)
+    most = min(limits.contexts, MOST_CONTEXTS)
+    contexts = rng.normal(size=(most, _DIM)).round(4).tolist()
+    few = min(arms, limits.eligible // most)
     many = min(arms, limits.eligible, limits.body_bytes // (len(str(arms)) + 2))
-    offered = [{"id": n} for n in range(10 * MOST_OFFERED // _CONTEXTS)]
+    offered = [{"id": n} for n in range(10 * MOST_OFFERED // most)]
     select, listed = "/v1/select", list(range(many))
     yield "a long list", select, {"context": contexts[0], "eligible": listed}
     yield "lists × contexts", select, {"contexts": contexts, "eligible": listed[:few]}
     yield "arms × contexts", select, {"contexts": contexts, "arms": offered}
-    k = limits.interactions // _CONTEXTS
+    k = limits.interactions // most
     yield "contexts × k", select, {"contexts": contexts, "k": k}
     yield "propensities", select, {"contexts": contexts, "propensity": True}
     rewards = [{"decision": f"nobody-{n}", "value": 1.0} for n in range(_REWARDS)]

@@ -60,3 +60,18 @@ def test_an_id_that_no_arm_ever_had_can_be_refused(eligible: Any) -> None:
 @pytest.mark.parametrize("eligible", [None, ["tea", "gin"], {"price": 1}, np.ones(4, dtype=bool)])
 def test_an_id_that_some_arm_had_is_known(eligible: Any) -> None:
     check_known(eligible, ROWS.ids)
+
+
+def test_ids_that_were_read_are_not_looked_up_again_until_the_catalogue_changes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    known, _ = drop_stale(["tea", "rum", "old"], ROWS, contexts=1)
+    later = ROWS.discarded(["rum"])[0]
+    with monkeypatch.context() as patched:
+        patched.setattr(IdTable, "find", None)
+        patched.setattr(IdTable, "rows", None)
+        assert drop_stale(known, ROWS, contexts=1)[0] is known
+        check_known(known, ROWS.ids)
+
+    assert (known, known.found.tolist()) == (["tea", "rum"], [0, 1])
+    assert drop_stale(known, later, contexts=1)[0] == ["tea"]

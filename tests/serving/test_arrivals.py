@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from types import SimpleNamespace
 from typing import Any
 
 import msgspec
@@ -169,3 +170,28 @@ def test_many_that_are_late_are_ended_in_turns() -> None:
             assert not app.arrivals.headers
 
     uvloop.run(run())
+
+
+def test_what_nobody_wants_is_read_from_one_connection_at_a_time() -> None:
+    turns: list[Any] = []
+    loop = SimpleNamespace(call_later=lambda _, turn, *given: turns.append(lambda: turn(*given)))
+    said: list[str] = []
+
+    def refused(name: str, *, is_closing: bool = False) -> Any:
+        flow = SimpleNamespace(
+            pause_reading=lambda: said.append(f"{name} waits"),
+            resume_reading=lambda: said.append(f"{name} is read"),
+        )
+        return SimpleNamespace(flow=flow, transport=SimpleNamespace(is_closing=lambda: is_closing))
+
+    found = arrivals.Arrivals(LimitsConfig())
+    for one in (refused("a"), refused("gone", is_closing=True), refused("b")):
+        found.read_later(one, loop)  # type: ignore[arg-type]
+    assert said == ["a waits", "gone waits", "b waits"]
+    del said[:]
+    for expected in (["a is read"], ["a is read", "b is read"]):
+        (turn,) = turns
+        turns.clear()
+        turn()
+        assert said == expected
+    assert not turns

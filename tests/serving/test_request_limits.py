@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from fastbandit.serving.problems import Rejection
-from fastbandit.serving.request_limits import check_size, is_large
+from fastbandit.serving.request_limits import check_size, is_large, is_long
 from fastbandit.serving.schemas import OfferedArm, SelectRequest
 from fastbandit.settings.limits import LimitsConfig
 from fastbandit.settings.service import Config
@@ -30,6 +30,7 @@ from tests.serving.little_service import CONTEXT, Caller, run
             "arms",
         ),
         (SelectRequest(context=CONTEXT, k=6, columns=["x"] * 4), {"eligible": 23}, "columns"),
+        (SelectRequest(contexts=[CONTEXT] * 4), {"contexts": 3}, "contexts"),
         (SelectRequest(contexts=[CONTEXT] * 4, k=6), {"interactions": 23}, "k"),
         (SelectRequest(contexts=[CONTEXT] * 4), {"log_bytes": 999}, "contexts"),
         (
@@ -72,6 +73,13 @@ def test_what_is_just_within_the_limits_passes() -> None:
 def test_what_takes_long_is_not_decided_on_the_event_loop(more: dict[str, Any]) -> None:
     assert is_large(SelectRequest(**more))
     assert not is_large(SelectRequest(context=CONTEXT, eligible=["a", "b"], k=3))
+
+
+def test_a_short_answer_is_written_on_the_event_loop() -> None:
+    for many in ({"k": 300}, {"columns": ["price"]}):
+        assert is_long(SelectRequest(context=CONTEXT, **many))
+    for few in ({"context": CONTEXT, "eligible": [*range(300)]}, {"contexts": [CONTEXT] * 32}):
+        assert not is_long(SelectRequest(**few))
 
 
 def test_large_requests_get_the_answers_of_small_ones(config: Config) -> None:

@@ -86,8 +86,8 @@ READING = (
     "fitted to a log: its rewards are the model's.",
     "Evaluations and look-ups: arms scored by the network, and searches of the index, for each "
     "decision.",
-    "ms per decision in a batch, and s per update, are medians within a run. Runs share a "
-    "machine: read ratios, not seconds.",
+    "ms per decision in a batch, and s per update, are medians within a run, of processor time "
+    "where that decides. Runs share a machine: read ratios, not seconds.",
     "T: the rounds that were played. Code: the commits that the runs of a row were made with.",
 )
 _DATASETS = "All policies meet the same contexts and the same noise in every round."

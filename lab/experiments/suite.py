@@ -123,7 +123,10 @@ def _play(
     key: Key, environment: Environment, rounds: int, *, after_batch: AfterBatch
 ) -> dict[str, Any]:
     agent = _agent(key, environment, rounds)
-    played = run(environment, agent, rounds=rounds, batch=key.batch, after_batch=after_batch)
+    clock = time.process_time if key.device == "cpu" else time.perf_counter
+    played = run(
+        environment, agent, rounds=rounds, batch=key.batch, after_batch=after_batch, clock=clock
+    )
     index = getattr(getattr(getattr(agent, "policy", None), "arms", None), "lookup", None)
     return {
         "earned": _by_batch(played.rewards, key.batch),
@@ -379,12 +382,9 @@ def _listed(jobs: Iterable[Key], folder: Path, *, as_json: bool) -> str:
 
 
 def _as_json(results: Sequence[dict[str, Any]], failed: Iterable[tuple[Key, str]]) -> str:
-    output = {
-        "summary": summarise(results),
-        "replays": summarise_replays(results),
-        "training": training_ratios(results),
-        "failed": [{**asdict(key), "error": error} for key, error in failed],
-    }
+    output = {"summary": summarise(results), "replays": summarise_replays(results)}
+    output["training"] = training_ratios(results)
+    output["failed"] = [{**asdict(key), "error": error} for key, error in failed]
     return json.dumps(output, indent=1, allow_nan=False)
 
 

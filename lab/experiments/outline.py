@@ -74,7 +74,7 @@ READING = (
     "batch, of which no policy has learned yet, counts too. ± is half of the 95 % t-interval over "
     "seeds; with one seed there is none.",
     "÷ Exhaust: that share over the one of the exhaustive search with the same exploration and "
-    "preset, on the seeds and rounds that both played.",
+    "preset, on the seeds and rounds that both played; ± is of the pairs.",
     "Regret: what the best arms would have earned beyond what was earned.",
     "q: (score of the chosen arm - mean score) ÷ (best score - mean score) under the same draw "
     "or bound, on 50 contexts of each batch after the first; 1 is the arm that an exhaustive "
@@ -163,7 +163,7 @@ def _ratio_sketch(standings: Sequence[Standing]) -> Iterator[Sketch]:
         if standing.has_few_arms:
             continue
         if ratio is not None and yardstick_of(standing.policy) != standing.policy:
-            dots.append(Dot(standing.setting.label, standing.policy, ratio))
+            dots.append(Dot(standing.setting.label, standing.policy, ratio.mean))
     if dots:
         yield Sketch(
             "of-exhaust",

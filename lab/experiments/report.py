@@ -179,6 +179,7 @@ def as_json(results: Sequence[Result]) -> dict[str, Any]:
 
 
 def _standing_json(standing: Standing, others: Sequence[Standing]) -> dict[str, Any]:
+    ratio = of_exhaust(standing, others)
     return {
         "dataset": standing.setting.dataset,
         "options": dict(standing.setting.options),
@@ -187,7 +188,7 @@ def _standing_json(standing: Standing, others: Sequence[Standing]) -> dict[str, 
         "seeds": len(standing.by_seed),
         "rounds": standing.rounds,
         "share": None if standing.share is None else asdict(standing.share),
-        "of_exhaust": of_exhaust(standing, others),
+        "of_exhaust": None if ratio is None else ratio.mean,
         "regret": asdict(standing.regret),
         "is_scan": standing.is_scan,
         "quality": standing.mean("quality"),

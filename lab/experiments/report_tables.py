@@ -73,7 +73,7 @@ def _standing_row(standing: Standing, others: Sequence[Standing]) -> tuple[str, 
     return (
         standing.policy,
         plus_minus(standing.share, ".3f"),
-        SCANNED if standing.is_scan else number(of_exhaust(standing, longest(others)), ".3f"),
+        SCANNED if standing.is_scan else plus_minus(of_exhaust(standing, longest(others)), ".3f"),
         plus_minus(standing.regret, ",.0f" if standing.regret.mean >= 100 else ",.1f"),
         quality_text(standing),
         SCANNED if standing.is_scan else number(standing.lowest_quality, ".4f"),

@@ -40,7 +40,7 @@ def test_a_standing_is_worded_with_its_interval_and_its_comparison() -> None:
 
     assert row["policy"] == "GANBandit TS"
     assert row["share of best"] == "0.700 ± 1.271"
-    assert row["÷ Exhaust"] == "1.000"
+    assert row["÷ Exhaust"] == "1.000 ± 1.815"
     assert (row["q"], row["lowest q"]) == ("0.9500", "0.9000")
     assert (row["ms per decision"], row["s per update"]) == ("2", "1.5")
     assert (row["seeds"], row["T"], row["code"]) == ("2", "30", "`0123456789`")

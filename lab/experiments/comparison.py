@@ -240,12 +240,6 @@ def late_share_of(run: Result) -> float | None:
     return sum(run["earned"][first:]) / best if best > 0 else None
 
 
-def shares_together(one: Standing, two: Standing) -> tuple[float, float] | None:
-    """Return the mean shares of two policies over the seeds and batches that both played."""
-    pair = paired_shares(one, two)
-    return None if pair is None else (float(np.mean(pair[0])), float(np.mean(pair[1])))
-
-
 def paired_shares(one: Standing, two: Standing) -> tuple[list[float], list[float]] | None:
     """Return the shares of two policies, seed by seed; all there are where they share no seed."""
     seeds = [seed for seed in one.by_seed if seed in two.by_seed]
@@ -269,13 +263,23 @@ def yardstick_of(policy: str) -> str | None:
     return f"Exhaust {exploration}" if is_search else None
 
 
-def of_exhaust(standing: Standing, others: Iterable[Standing]) -> float | None:
-    """Return the share ÷ that of the exhaustive search in the same setting with the same preset."""
+def of_exhaust(standing: Standing, others: Iterable[Standing]) -> Estimate | None:
+    """Return the share ÷ that of the exhaustive search in the same setting with the same preset.
+
+    The interval is over pairs: the seeds that both played.
+    """
     name = yardstick_of(standing.policy)
     wanted = (standing.setting, standing.preset, name)
     exhaust = next((o for o in others if (o.setting, o.preset, o.policy) == wanted), None)
-    pair = None if exhaust is None else shares_together(standing, exhaust)
-    return None if pair is None or pair[1] <= 0 else pair[0] / pair[1]
+    pair = None if exhaust is None else paired_shares(standing, exhaust)
+    if exhaust is None or pair is None or sum(pair[1]) <= 0:
+        return None
+    mean = float(np.mean(pair[1]))
+    ratio = float(np.mean(pair[0])) / mean
+    half = None
+    if exhaust is not standing and exhaust.by_seed.keys() & standing.by_seed.keys():
+        half = estimate([mine - ratio * theirs for mine, theirs in zip(*pair, strict=True)]).half
+    return Estimate(ratio, None if half is None else half / mean)
 
 
 @dataclass(frozen=True)

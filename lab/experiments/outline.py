@@ -36,7 +36,6 @@ from lab.experiments.policies import NEURAL
 from lab.experiments.report_drift import drift_table, drift_text, is_drifting
 from lab.experiments.report_tables import (
     bars_table,
-    common_seeds,
     plainest,
     replays_of,
     shares_table,
@@ -75,7 +74,7 @@ READING = (
     "batch, of which no policy has learned yet, counts too. ± is half of the 95 % t-interval over "
     "seeds; with one seed there is none.",
     "÷ Exhaust: that share over the one of the exhaustive search with the same exploration and "
-    "preset, on the seeds and rounds that both played.",
+    "preset, on the seeds and rounds that both played; ± is of the pairs.",
     "Regret: what the best arms would have earned beyond what was earned.",
     "q: (score of the chosen arm - mean score) ÷ (best score - mean score) under the same draw "
     "or bound, on 50 contexts of each batch after the first; 1 is the arm that an exhaustive "
@@ -87,9 +86,9 @@ READING = (
     "fitted to a log: its rewards are the model's.",
     "Evaluations and look-ups: arms scored by the network, and searches of the index, for each "
     "decision.",
-    "ms per decision in a batch, and s per update, are medians within a run. Runs share a "
-    "machine: read ratios, not seconds.",
-    "T: the rounds that were played.",
+    "ms per decision in a batch, and s per update, are medians within a run, of processor time "
+    "where that decides. Runs share a machine: read ratios, not seconds.",
+    "T: the rounds that were played. Code: the commits that the runs of a row were made with.",
 )
 _DATASETS = "All policies meet the same contexts and the same noise in every round."
 _CONTINUUM_TEXT = (
@@ -117,35 +116,16 @@ def _bars_section(bars: Sequence[Bar]) -> Iterator[Section]:
     meaning = (
         f"A search should keep at least {NEAR:g} of what the exhaustive one earns (the number is "
         f"the ratio of the two), and the exhaustive one should earn no less than a linear model "
-        f"or one arm for all (the numbers are the two shares). A bar is met or missed where the "
-        f"95 % interval of the difference, over seeds that both played, is on one side of it; "
-        f"inside it is undecided. Fewer than {ENOUGH_SEEDS} seeds are counted in brackets. Sets of "
+        f"or one arm for all (the numbers are the two shares and their difference). A bar is met "
+        f"or missed where the 95 % interval of the difference, over seeds that both played, is on "
+        f"one side of it; inside it is undecided. Fewer than {ENOUGH_SEEDS} seeds are counted in "
+        f"brackets, and one has no interval (±). Sets of "
         f"at most {FEW_ARMS:,} arms, which the default scans, do not judge a search (scanned). "
         f"Overall best arm knows all rewards beforehand; Learned best arm has to learn, like the "
         f"others."
     )
-    more = [
-        text for text in (_undecided_text(undecided), _late_text([*missed, *undecided])) if text
-    ]
-    yield Section("Bars", (summary, meaning, bars_table(bars), *more))
-
-
-def _undecided_text(undecided: Sequence[Bar]) -> str:
-    """Name the bars that the seeds leave undecided, with their intervals."""
-    found = [f"{b.name} on {b.setting.label} ({_spread_text(b)})" for b in undecided]
-    return f"Undecided: {'; '.join(found)}." if found else ""
-
-
-def _spread_text(bar: Bar) -> str:
-    """Format the two shares as the bar compares them, with half of the 95 % interval."""
-    assert bar.shares is not None
-    one, two = bar.shares
-    half = None if bar.gap is None else bar.gap.half
-    if bar.need == NEAR and two > 0:
-        about = "one seed" if half is None else f"± {half / two:.3f}"
-        return f"ratio {one / two:.3f}, {about}"
-    about = "one seed" if half is None else f"± {half:.3f}"
-    return f"difference {one - bar.need * two:.3f}, {about}"
+    late = _late_text([*missed, *undecided])
+    yield Section("Bars", (summary, meaning, bars_table(bars), *([late] if late else ())))
 
 
 def _late_text(unmet: Sequence[Bar]) -> str:
@@ -167,17 +147,11 @@ def _overview(standings: Sequence[Standing]) -> Iterator[Section]:
     table = shares_table(standings)
     if table.rows:
         text = (
-            f"Default preset, mean over the seeds that all policies played "
-            f"({_seeds_range(standings)}). q at least: the lowest mean q of the datasets with more "
-            f"than {FEW_ARMS:,} arms, or a continuum of them."
+            f"Default preset, mean over the seeds that all policies of a column played (the last "
+            f"row counts them). q at least: the lowest mean q of the datasets with more than "
+            f"{FEW_ARMS:,} arms, or a continuum of them."
         )
         yield Section("At a glance", (text, *_ratio_sketch(standings), table))
-
-
-def _seeds_range(standings: Sequence[Standing]) -> str:
-    mine = [s for s in longest(standings) if s.preset == "default"]
-    counts = {len(common_seeds(mine, setting)) for setting in plainest(s.setting for s in mine)}
-    return " to ".join(str(count) for count in dict.fromkeys((min(counts), max(counts))))
 
 
 def _ratio_sketch(standings: Sequence[Standing]) -> Iterator[Sketch]:
@@ -189,7 +163,7 @@ def _ratio_sketch(standings: Sequence[Standing]) -> Iterator[Sketch]:
         if standing.has_few_arms:
             continue
         if ratio is not None and yardstick_of(standing.policy) != standing.policy:
-            dots.append(Dot(standing.setting.label, standing.policy, ratio))
+            dots.append(Dot(standing.setting.label, standing.policy, ratio.mean))
     if dots:
         yield Sketch(
             "of-exhaust",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -24,6 +24,7 @@ from lab.experiments.comparison import (
     standings_of,
 )
 from lab.experiments.figures import import_matplotlib, png_of, svg_of
+from lab.experiments.kept import newest, read_rows
 from lab.experiments.outline import outline
 from lab.experiments.report_html import report_page
 from lab.experiments.report_tables import Table, shares_table
@@ -33,7 +34,10 @@ from lab.experiments.tables import between_marks
 from lab.stamps import stamp_of
 
 MARKS = ("<!-- results: written by python -m lab report -->", "<!-- end of results -->")
-_OPENING = "Written by `python -m lab report --doc docs/results.md` from result files; not typed."
+_OPENING = (
+    "Written by `python -m lab report --doc` from result files and kept rows; not typed. The rows "
+    "of docs/results.md are in the folder docs/results, one a run, each with its commit."
+)
 _PLAYED = "python -m lab experiment run"
 
 
@@ -51,21 +55,32 @@ _NEEDED: dict[str, dict[str, type | tuple[type, ...]]] = {
 _PAIRED = {"play": ("earned", "best"), "scaling": ("arms", "seconds")}
 
 
-def load_results(folder: Path) -> list[Result]:
-    """Read all results below a folder, and refuse one that lacks what its kind needs."""
-    results = read_results(folder)
-    if not results:
+def load_results(*folders: Path) -> list[Result]:
+    """Read all results and kept rows below folders; of one play made twice, the newer code's.
+
+    A result that lacks what its kind needs is refused.
+    """
+    found = [pair for folder in folders for pair in _below(folder)]
+    if not found:
         raise DataError(
-            f"A report needs result files: {folder} holds none. Make some with `fastbandit "
-            f"experiment run`, or name another folder."
+            f"A report needs result files: {', '.join(map(str, folders))} holds none. Make some "
+            f"with `{_PLAYED}`, or name another folder."
         )
-    for path, result in zip(sorted(folder.rglob("*.json")), results, strict=True):
+    for path, result in found:
         trouble = _trouble(result)
         if trouble:
             raise DataError(
                 f"The result file {path} is damaged: {trouble}. Remove it and run that again."
             )
-    return results
+    results = [result for _, result in found]
+    others = [result for result in results if result["kind"] != "play"]
+    return [*newest(result for result in results if result["kind"] == "play"), *others]
+
+
+def _below(folder: Path) -> Iterator[tuple[Path, Result]]:
+    yield from zip(sorted(folder.rglob("*.json")), read_results(folder), strict=True)
+    for path in sorted(folder.rglob("*.jsonl")):
+        yield from ((path, row) for row in read_rows(path))
 
 
 def _trouble(result: Result) -> str | None:
@@ -164,6 +179,7 @@ def as_json(results: Sequence[Result]) -> dict[str, Any]:
 
 
 def _standing_json(standing: Standing, others: Sequence[Standing]) -> dict[str, Any]:
+    ratio = of_exhaust(standing, others)
     return {
         "dataset": standing.setting.dataset,
         "options": dict(standing.setting.options),
@@ -172,7 +188,7 @@ def _standing_json(standing: Standing, others: Sequence[Standing]) -> dict[str, 
         "seeds": len(standing.by_seed),
         "rounds": standing.rounds,
         "share": None if standing.share is None else asdict(standing.share),
-        "of_exhaust": of_exhaust(standing, others),
+        "of_exhaust": None if ratio is None else ratio.mean,
         "regret": asdict(standing.regret),
         "is_scan": standing.is_scan,
         "quality": standing.mean("quality"),
@@ -206,7 +222,7 @@ def _check_outputs(outputs: Sequence[tuple[str, Path | None]]) -> None:
 
 
 @click.command("report")
-@click.argument("results", type=click.Path(path_type=Path))
+@click.argument("results", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option(
     "-o",
     "--out",
@@ -228,16 +244,16 @@ def _check_outputs(outputs: Sequence[tuple[str, Path | None]]) -> None:
 )
 @click.option("--json", "is_json", is_flag=True, help="Print JSON instead of words.")
 def report_command(
-    results: Path,
+    results: tuple[Path, ...],
     out: Path,
     figures: Path | None,
     doc: Path | None,
     readme: Path | None,
     is_json: bool,
 ) -> None:
-    """Write all result files below RESULTS as one HTML page that needs nothing else."""
+    """Write all result files and kept rows below RESULTS as one HTML page that stands alone."""
     import_matplotlib()
-    found = load_results(results)
+    found = load_results(*results)
     _check_outputs((("-o", out), ("--doc", doc), ("--readme", readme)))
     if figures is not None:
         make_folder(figures, option="--figures")

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from lab.experiments.comparison import Setting, Standing, longest, seeds_text, shares_together
+import numpy as np
+
+from lab.experiments.comparison import Setting, Standing, longest, paired_shares, seeds_text
 from lab.experiments.report_tables import NONE, Table
 
 TEXT = (
@@ -62,6 +64,6 @@ def _cell(policy: str, setting: Setting, found: dict[tuple[str, Setting], Standi
     standing, other = found.get((policy, setting)), found.get((_PAIRS.get(policy, ""), setting))
     if standing is None or standing.share is None:
         return NONE
-    pair = None if other is None else shares_together(standing, other)
-    gain = "" if pair is None else f" ({pair[0] - pair[1]:+.3f})"
+    pair = None if other is None else paired_shares(standing, other)
+    gain = "" if pair is None else f" ({np.mean(pair[0]) - np.mean(pair[1]):+.3f})"
     return f"{standing.share.mean:.3f}{gain}"

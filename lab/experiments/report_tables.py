@@ -26,6 +26,7 @@ from lab.experiments.comparison import (
 from lab.experiments.policies import NINE
 from lab.experiments.tables import SCANNED, markdown, number
 from lab.printing import format_seconds
+from lab.stamps import short
 
 NONE = "–"
 
@@ -62,15 +63,17 @@ def standings_table(standings: Sequence[Standing]) -> Table:
         "s per update",
         "seeds",
         "T",
+        "code",
     )
     return Table(headings, tuple(_standing_row(each, standings) for each in standings))
 
 
 def _standing_row(standing: Standing, others: Sequence[Standing]) -> tuple[str, ...]:
+    commits = {short(run.get("commit")) for run in standing.runs}
     return (
         standing.policy,
         plus_minus(standing.share, ".3f"),
-        SCANNED if standing.is_scan else number(of_exhaust(standing, longest(others)), ".3f"),
+        SCANNED if standing.is_scan else plus_minus(of_exhaust(standing, longest(others)), ".3f"),
         plus_minus(standing.regret, ",.0f" if standing.regret.mean >= 100 else ",.1f"),
         quality_text(standing),
         SCANNED if standing.is_scan else number(standing.lowest_quality, ".4f"),
@@ -80,6 +83,7 @@ def _standing_row(standing: Standing, others: Sequence[Standing]) -> tuple[str, 
         _by_device(standing.by_device("update_seconds"), 1.0),
         str(len(standing.by_seed)),
         f"{standing.rounds:,}",
+        ", ".join(f"`{commit}`" for commit in sorted(commits)),
     )
 
 
@@ -89,7 +93,10 @@ def quality_text(standing: Standing) -> str:
 
 
 def shares_table(standings: Iterable[Standing]) -> Table:
-    """Return a table of shares: the nine policies with the default preset, a column a setting."""
+    """Return a table of shares: the nine policies with the default preset, a column a setting.
+
+    Each column is of the seeds that all policies in it played; the last row counts them.
+    """
     mine = [s for s in longest(standings) if s.preset == "default"]
     settings = plainest(s.setting for s in mine)
     found = {(s.policy, s.setting): s for s in mine if s.policy in NINE}
@@ -103,6 +110,8 @@ def shares_table(standings: Iterable[Standing]) -> Table:
             known = [q for s in many if (q := s.mean("quality")) is not None]
             texts = [NONE if share is None else f"{share.mean:.3f}" for share in shares]
             rows.append((policy, *texts, number(min(known, default=None), ".4f")))
+    if rows:
+        rows.append(("seeds", *(str(len(seeds[setting])) for setting in settings), NONE))
     labels = (setting.label for setting in settings)
     return Table(("share of the best possible reward", *labels, "q at least"), tuple(rows))
 
@@ -140,7 +149,11 @@ def _bar_text(bar: Bar) -> str:
     if bar.shares is None:
         return SCANNED if bar.is_scan else NONE
     one, two = bar.shares
-    shown = f"{one / two:.3f}" if bar.need == NEAR and two else f"{one:.3f}, {two:.3f}"
+    half = None if bar.gap is None else bar.gap.half
+    if bar.need == NEAR and two > 0:
+        shown = plus_minus(Estimate(one / two, None if half is None else half / two), ".3f")
+    else:
+        shown = f"{one:.3f}, {two:.3f}, {plus_minus(Estimate(one - bar.need * two, half), '+.3f')}"
     return f"{bar.verdict}: {shown}{seeds_text(bar.seeds)}"
 
 
@@ -337,7 +350,7 @@ def plus_minus(found: Estimate | None, form: str) -> str:
     """Format a mean with half of its interval, where that is known."""
     if found is None:
         return NONE
-    about = "" if found.half is None else f" ± {format(found.half, form)}"
+    about = "" if found.half is None else f" ± {format(found.half, form.lstrip('+'))}"
     return f"{format(found.mean, form)}{about}"
 
 

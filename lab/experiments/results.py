@@ -126,8 +126,8 @@ def read_results(folder: Path) -> list[dict[str, Any]]:
     """Read all results below a folder, of whatever kind, in the order of their paths."""
     if not folder.is_dir():
         raise DataError(
-            f"Results need to lie in a folder: {folder} is none. Make them with `fastbandit "
-            f"experiment run`, or name another folder."
+            f"Results need to lie in a folder: {folder} is none. Make them with `python "
+            f"-m lab experiment run`, or name another folder."
         )
     return [read_result(path) for path in sorted(folder.rglob("*.json"))]
 

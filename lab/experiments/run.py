@@ -53,8 +53,12 @@ def run(
     batch: int,
     audits: int = 50,
     after_batch: Callable[[int], None] = lambda rounds: None,
+    clock: Callable[[], float] = time.perf_counter,
 ) -> Run:
-    """Play `rounds` decisions in batches; audit `audits` contexts of each batch beforehand."""
+    """Play `rounds` decisions in batches; audit `audits` contexts of each batch beforehand.
+
+    Selects and updates are timed by `clock`.
+    """
     if rounds < 1 or batch < 1:
         raise SettingError(
             f"A run needs rounds and a batch of at least 1: got rounds={rounds} and "
@@ -69,9 +73,9 @@ def run(
             report: Audit = agent.audit(environment.contexts(first, min(audits, count)))
             qualities.append(report.quality)
 
-        started = time.perf_counter()
+        started = clock()
         decision = agent.select(contexts)
-        select_seconds.append((time.perf_counter() - started) / count)
+        select_seconds.append((clock() - started) / count)
 
         chosen = decision.arms if environment.size is None else decision.rows[:, 0]
         rewards.append(environment.expected(first, chosen))
@@ -79,9 +83,9 @@ def run(
         decisions.append(decision)
         if first + count < rounds:
             observed = environment.observed(first, chosen)
-            started = time.perf_counter()
+            started = clock()
             agent.update(contexts=contexts, arms=decision.arms, rewards=observed)
-            update_seconds.append(time.perf_counter() - started)
+            update_seconds.append(clock() - started)
         after_batch(first + count)
     learned = decisions[1:] or decisions
     return Run(

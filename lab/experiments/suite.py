@@ -21,6 +21,7 @@ from fastbandit.progress import Progress, progress_bar, silent
 from fastbandit.settings.files import is_settings_file
 from lab.experiments import datasets
 from lab.experiments.environment import Environment, Floats
+from lab.experiments.kept import keep_rows, not_kept
 from lab.experiments.logged import LoggedData, check_no_log
 from lab.experiments.policies import NEURAL, agent_for
 from lab.experiments.recipe import recipe_for, recipe_from_json
@@ -122,7 +123,10 @@ def _play(
     key: Key, environment: Environment, rounds: int, *, after_batch: AfterBatch
 ) -> dict[str, Any]:
     agent = _agent(key, environment, rounds)
-    played = run(environment, agent, rounds=rounds, batch=key.batch, after_batch=after_batch)
+    clock = time.process_time if key.device == "cpu" else time.perf_counter
+    played = run(
+        environment, agent, rounds=rounds, batch=key.batch, after_batch=after_batch, clock=clock
+    )
     index = getattr(getattr(getattr(agent, "policy", None), "arms", None), "lookup", None)
     return {
         "earned": _by_batch(played.rewards, key.batch),
@@ -190,7 +194,7 @@ def _agent(key: Key, environment: Any, rounds: int) -> Agent:
 
 
 def jobs_of(suite: Suite, *, device: str = "cpu") -> list[Key]:
-    """List the runs of a suite, each once, the slowest first.
+    """List the runs of a suite, each once, seed by seed, of a seed the slowest first.
 
     Presets and devices make a difference to neural policies alone: others run once.
     """
@@ -199,7 +203,7 @@ def jobs_of(suite: Suite, *, device: str = "cpu") -> list[Key]:
         for key in _jobs_of_part(part, device):
             keys.setdefault(key.path(Path()), key)
     order = {name: position for position, name in enumerate(_SLOW_FIRST)}
-    return sorted(keys.values(), key=lambda key: order.get(key.policy, len(order)))
+    return sorted(keys.values(), key=lambda key: (key.seed, order.get(key.policy, len(order))))
 
 
 def _jobs_of_part(part: Part, device: str) -> Iterator[Key]:
@@ -279,6 +283,7 @@ def _work(key: Key, *, folder: Path, data: Path | None, report: AfterBatch) -> d
 @click.option("--address", help="Of a Ray cluster; without, one is started here.")
 @click.option("--data", type=click.Path(path_type=Path), help="Folder of the datasets' files.")
 @click.option("--out", type=click.Path(path_type=Path), help="Results.  [default: results/SUITE]")
+@click.option("--keep", type=click.Path(path_type=Path), help="File of rows: skip those, add new.")
 @click.option("--device", default="cpu", show_default=True, help="Where neural policies train.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of tables.")
 @click.option("--list", "is_list", is_flag=True, help="List the runs and run none.")
@@ -295,13 +300,14 @@ def run_command(
     address: str | None,
     data: Path | None,
     out: Path | None,
+    keep: Path | None,
     device: str,
     as_json: bool,
     is_list: bool,
 ) -> None:
     """Play SUITE: paper, quality, quick, continuum, drift, or a TOML file. Runs are reused.
 
-    Whatever was made before, or before Ctrl-C, is not made again.
+    Whatever was made before, or before Ctrl-C, is not made again. Seeds are made one after another.
     """
     chosen = _changed(
         _filtered(read_suite(suite), only),
@@ -311,7 +317,7 @@ def run_command(
         rounds=rounds,
         batch=batch,
     )
-    todo = jobs_of(chosen, device=device)
+    todo = not_kept(keep, jobs_of(chosen, device=device))
     folder = Path("results") / chosen.name if out is None else out
     if is_list:
         click.echo(_listed(todo, folder, as_json=as_json))
@@ -322,6 +328,7 @@ def run_command(
         engine_for(engine, workers=workers, address=address) as pool,
     ):
         results, failed = run_suite(todo, folder, engine=pool, data=data, progress=progress)
+    keep_rows(keep, results)
     click.echo(_as_json(results, failed) if as_json else table(results))
     for line in describe_failures(failed):
         click.echo(f"Error: {line}", err=True)
@@ -356,8 +363,7 @@ def _filtered(suite: Suite, only: str | None) -> Suite:
                 f"--datasets needs to name datasets of the suite {suite.name}, which are "
                 f"{', '.join(known)}: got {name!r}."
             )
-    parts = tuple(part for part in suite.parts if part.dataset in _names(only))
-    return replace(suite, parts=parts)
+    return replace(suite, parts=tuple(p for p in suite.parts if p.dataset in _names(only)))
 
 
 def _changed(suite: Suite, **changes: Any) -> Suite:
@@ -376,12 +382,9 @@ def _listed(jobs: Iterable[Key], folder: Path, *, as_json: bool) -> str:
 
 
 def _as_json(results: Sequence[dict[str, Any]], failed: Iterable[tuple[Key, str]]) -> str:
-    output = {
-        "summary": summarise(results),
-        "replays": summarise_replays(results),
-        "training": training_ratios(results),
-        "failed": [{**asdict(key), "error": error} for key, error in failed],
-    }
+    output = {"summary": summarise(results), "replays": summarise_replays(results)}
+    output["training"] = training_ratios(results)
+    output["failed"] = [{**asdict(key), "error": error} for key, error in failed]
     return json.dumps(output, indent=1, allow_nan=False)
 
 

@@ -115,7 +115,9 @@ def figures_command() -> None:
 )
 @click.option("--seed", default=0, show_default=True, help="Of the sample.")
 @click.option(
-    "--results", type=click.Path(path_type=Path), help="Result files to make docs/results.md of."
+    "--results",
+    type=click.Path(path_type=Path),
+    help="Result files or kept rows to make docs/results.md of.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON, not a table.")
 def check_command(count: int, seed: int, results: Path | None, as_json: bool) -> None:

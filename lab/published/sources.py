@@ -22,7 +22,7 @@ from lab.size import measure
 
 _CHEAP = ("Random", "Overall best arm", "Learned best arm", "LinearTS")
 _SYNTHETIC = ("h1", "h2", "h3")
-_ROUNDS, _BATCH, _SEEDS = 5_000, 500, 3  # of the suite "paper"
+_ROUNDS, _BATCH = 5_000, 500  # of the suite "paper"
 _HALF = 0.5  # of a ratio of times is what a shared machine moves it by
 _MOST_SECONDS = 600.0
 _CALLS = 2_000, 100  # of encodings and of explanations: a tenth and a fifth of what pages have
@@ -83,7 +83,12 @@ _DEAR = (
     (
         "python -m lab experiment run paper",
         (_RESULTS, "docs/results.md"),
-        "hours, or seconds of other machines: --results makes them of result files",
+        "hours, or seconds of other machines: --results docs/results makes them of kept rows",
+    ),
+    (
+        "older code",
+        ("docs/results-older.md",),
+        "the result files were not kept",
     ),
     ("python -m lab experiment bakeoff", ("bakeoff",), "minutes to hours, or peers' libraries"),
     ("python -m lab bench gpu", ("bench gpu",), "needs a GPU"),
@@ -165,7 +170,8 @@ def _plays_again(folder: Path) -> Callable[[Figure], Again]:
 
     def again(figure: Figure) -> Again:
         if _is_glance(figure):
-            standing = played(figure.heading, figure.name, _SEEDS)
+            (seeds,) = (row[figure.column] for row in figure.rows if row[0] == "seeds")
+            standing = played(figure.heading, figure.name, int(seeds))
             assert standing.share is not None
             return _within(figure, standing.share.mean, standing.share.half or 0.0)
         standing = played(figure.place.heading, figure.name, int(figure.beside("seeds")))

@@ -10,6 +10,7 @@ from scipy import stats
 from lab.experiments.comparison import (
     DATASETS,
     Bar,
+    Estimate,
     Setting,
     bars_of,
     late_share_of,
@@ -104,14 +105,29 @@ def test_a_policy_is_compared_on_the_seeds_and_rounds_that_both_played() -> None
     standings = standings_of([*exhaust, short])
     gan = next(s for s in standings if s.policy == "GANBandit TS")
 
-    assert of_exhaust(gan, standings) == pytest.approx(0.5)
+    assert of_exhaust(gan, standings) == Estimate(pytest.approx(0.5), None)
+
+
+def test_what_a_search_keeps_has_the_interval_of_pairs_of_seeds() -> None:
+    apart = [play("Exhaust TS", share, seed=n) for n, share in enumerate((0.2, 0.9))]
+    level = [play("GANBandit TS", 0.5 * share, seed=n) for n, share in enumerate((0.2, 0.9))]
+    odd = [play("FastBandit TS", share, seed=n) for n, share in enumerate((0.3, 0.8))]
+
+    standings = standings_of([*apart, *level, *odd])
+    found = {s.policy: of_exhaust(s, standings) for s in standings}
+
+    assert found["GANBandit TS"] == Estimate(pytest.approx(0.5), pytest.approx(0.0))
+    # one reward of ten less, one more: t is 12.7 with a standard error of 0.1
+    assert found["FastBandit TS"] == Estimate(
+        pytest.approx(1.0), pytest.approx(12.706 * 0.1 / 0.55)
+    )
 
 
 def test_only_searches_are_compared_with_the_exhaustive_one() -> None:
     standings = standings_of([play("Exhaust TS"), play("LinearTS"), play("GANBandit UCB")])
     ratios = {s.policy: of_exhaust(s, standings) for s in standings}
 
-    assert ratios == {"Exhaust TS": 1.0, "LinearTS": None, "GANBandit UCB": None}
+    assert ratios == {"Exhaust TS": Estimate(1.0, None), "LinearTS": None, "GANBandit UCB": None}
 
 
 def test_nothing_is_a_share_of_a_best_that_is_not_positive() -> None:

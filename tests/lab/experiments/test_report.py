@@ -123,8 +123,8 @@ def test_other_presets_are_folded(page: str) -> None:
 
 
 def test_a_bar_has_a_sign_and_a_word(page: str) -> None:
-    assert '<span class="undecided">? undecided: 0.938 (2 seeds)</span>' in page
-    assert '<span class="met">✓ met: 0.800, 0.300 (2 seeds)</span>' in page
+    assert '<span class="undecided">? undecided: 0.938 ± 0.794 (2 seeds)</span>' in page
+    assert '<span class="met">✓ met: 0.800, 0.300, +0.500 ± 0.000 (2 seeds)</span>' in page
 
 
 def test_notes_of_a_dataset_are_shown_escaped(page: str) -> None:
@@ -217,7 +217,7 @@ def test_the_order_of_the_files_does_not_matter(results: Path) -> None:
 def test_the_markdown_has_the_tables_and_no_figures(results: Path) -> None:
     text = results_page(load_results(results))
 
-    assert "| GANBandit TS | 0.750 ± 0.635 | 0.938 |" in text
+    assert "| GANBandit TS | 0.750 ± 0.635 | 0.938 ± 0.794 |" in text
     assert "#### h1 with the preset paper" in text
     assert "<svg" not in text
 

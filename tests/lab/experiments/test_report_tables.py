@@ -40,10 +40,10 @@ def test_a_standing_is_worded_with_its_interval_and_its_comparison() -> None:
 
     assert row["policy"] == "GANBandit TS"
     assert row["share of best"] == "0.700 ± 1.271"
-    assert row["÷ Exhaust"] == "1.000"
+    assert row["÷ Exhaust"] == "1.000 ± 1.815"
     assert (row["q"], row["lowest q"]) == ("0.9500", "0.9000")
     assert (row["ms per decision"], row["s per update"]) == ("2", "1.5")
-    assert (row["seeds"], row["T"]) == ("2", "30")
+    assert (row["seeds"], row["T"], row["code"]) == ("2", "30", "`0123456789`")
 
 
 def test_one_seed_has_no_plus_minus() -> None:
@@ -73,7 +73,10 @@ def test_the_short_table_has_datasets_as_columns_and_the_lowest_mean_quality() -
     table = shares_table(standings_of(runs))
 
     assert table.headings[1:] == ("h1", "Bibtex", "q at least")
-    assert table.rows == (("GANBandit TS", "0.500", "0.750", "0.9600"),)
+    assert table.rows == (
+        ("GANBandit TS", "0.500", "0.750", "0.9600"),
+        ("seeds", "1", "1", "–"),
+    )
 
 
 def test_the_short_table_is_of_the_seeds_that_all_policies_played() -> None:
@@ -81,7 +84,7 @@ def test_the_short_table_is_of_the_seeds_that_all_policies_played() -> None:
 
     table = shares_table(standings_of(runs))
 
-    assert [row[1] for row in table.rows] == ["0.200", "0.500"]
+    assert [row[1] for row in table.rows] == ["0.200", "0.500", "1"]
 
 
 def three_of_each(**changes: Any) -> list[dict[str, Any]]:
@@ -92,7 +95,8 @@ def three_of_each(**changes: Any) -> list[dict[str, Any]]:
 def test_bars_are_worded_with_their_numbers_and_few_seeds() -> None:
     table = bars_table(bars_of(standings_of(three_of_each())))
 
-    missed, met = "missed: 0.750 (2 seeds)", "met: 0.800, 0.500 (2 seeds)"
+    missed = "missed: 0.750 ± 0.000 (2 seeds)"
+    met = "met: 0.800, 0.500, +0.300 ± 0.000 (2 seeds)"
     assert table.rows == (("h1", missed, "–", met, "–", "–"),)
 
 
@@ -101,7 +105,7 @@ def test_a_search_among_few_arms_is_scanned_and_not_judged() -> None:
 
     (bars,) = bars_table(bars_of(standings)).rows
     rows = {row[0]: row for row in standings_table(standings).rows}
-    assert bars[1:4] == ("scanned", "–", "met: 0.800, 0.500 (2 seeds)")
+    assert bars[1:4] == ("scanned", "–", "met: 0.800, 0.500, +0.300 ± 0.000 (2 seeds)")
     assert (rows["GANBandit TS"][2], *rows["GANBandit TS"][4:6]) == ("scanned",) * 3
     assert rows["Exhaust TS"][4] == "0.9900"
     assert {row[-1] for row in shares_table(standings).rows} == {"–"}

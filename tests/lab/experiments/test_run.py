@@ -193,3 +193,11 @@ def test_each_batch_is_reported_by_the_rounds_that_are_over() -> None:
 def test_a_run_of_nothing_is_refused(rounds: int, batch: int) -> None:
     with pytest.raises(SettingError, match=f"got rounds={rounds} and batch={batch}. Raise them"):
         run(environment(), Scribe(), rounds=rounds, batch=batch)
+
+
+def test_selects_and_updates_are_timed_by_the_clock_that_is_given() -> None:
+    ticks = iter(range(100))
+
+    found = run(environment(), Scribe(), rounds=10, batch=5, clock=lambda: float(next(ticks)))
+
+    assert (found.select_seconds, found.update_seconds) == (1 / 5, 1.0)

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
 
 from fastbandit.errors import DataError
+from lab.experiments.results import Key
 from lab.published import command
 from lab.published.command import all_figures, check, listed, sampled, source_of
 from lab.published.pages import Figure, figures_in, read_number
@@ -143,3 +146,35 @@ def test_the_pages_of_this_project_have_figures_of_every_cheap_source(tmp_path: 
 
     assert all(row["figures"] for row in rows), rows
     assert sum(row["figures"] for row in rows if not row["why_not"]) >= 20
+
+
+def test_a_share_at_a_glance_is_made_again_over_the_seeds_that_its_column_counts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[int] = []
+
+    def run_job(key: Key, folder: Path, data: Path | None) -> dict[str, Any]:
+        made.append(key.seed)
+        found = {"played": 10, "earned": [5.0 + key.seed], "best": [10.0]}
+        return {**asdict(key), "kind": "play", **found}
+
+    monkeypatch.setattr("lab.published.sources.run_job", run_job)
+    text = (
+        "## At a glance\n\n| share | h1 | h2 |\n| --- | --: | --: |\n| Random | 0.550 | 0.500 |\n"
+    )
+    figures = figures_in(text + "| seeds | 2 | 1 |\n", page="docs/results.md")
+    known = sources(tmp_path)
+
+    found = [check(one, source_of(one, known)) for one in figures if one.name == "Random"]
+
+    assert [one.verdict for one in found] == ["confirmed", "confirmed"]
+    assert made == [0, 1, 0]
+
+
+def test_figures_of_older_code_are_told_apart_and_not_sampled(tmp_path: Path) -> None:
+    text = "## Sines\n\n| policy | regret |\n| --- | --: |\n| Random | 312 |\n| HOO | 3 |\n"
+    (one, _) = figures_in(text, page="docs/results-older.md")
+
+    source = source_of(one, sources(tmp_path))
+
+    assert (source.command, source.again) == ("older code", None)

@@ -81,3 +81,34 @@ def test_a_service_says_which_key_stands_there_twice(config: Config) -> None:
         assert (reply.status, reply.body["title"], reply.body["field"]) == (400, "key twice", "k")
 
     run(config, story)
+
+
+KNOWN = (
+    b'{"contextFeatures": [{"features": 1}], "actions": [{"id": "x"}, {"features": [{"a": 1}]}]}'
+)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "is_found"),
+    [
+        (b"", b"", False),
+        (b'"id": "x"', b'"id": "x", "id": "y"', True),
+        (b'"actions": [', b'"actions": [], "actions": [', True),
+        (b"}]}]}", b'}], "features": 2}]}', True),
+        (b'"a": 1', b'"a":":"', False),
+    ],
+)
+def test_what_is_known_of_actions_is_passed_over(old: bytes, new: bytes, is_found: bool) -> None:
+    body = KNOWN.replace(old, new, 1)
+    sizes = np.array([0, len(b'[{"a": 1}]')], dtype=np.int64)
+
+    assert may_repeat(np.frombuffer(body, dtype=np.uint8), sizes) is is_found
+
+
+def test_names_within_what_is_known_are_not_looked_at() -> None:
+    twice = b'[{"a":1,"a":2}]'
+    body = b'{"actions":[{"id":"x","features":%b},{"features" : %b}]}' % (twice, twice)
+
+    check_names(body, [len(twice)] * 2)
+    with pytest.raises(Rejection):
+        check_names(body, [len(twice), 0])

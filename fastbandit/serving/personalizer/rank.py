@@ -49,7 +49,8 @@ def read_rank(body: bytes, seen: Mapping[bytes, Known]) -> Rank:
         request = _UNREAD(body)
         arms, known, new = list[KeyedArm](), list[int](), list[str]()
         for action in request.actions:
-            id, raw = action.id, action.features
+            id: str = action.id
+            raw: Any = action.features
             key = _ENCODE((id, raw, 0))  # unlike any of `select`
             one = seen.get(key)
             if one is not None:

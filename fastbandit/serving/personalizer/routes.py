@@ -15,6 +15,7 @@ from fastbandit.serving.personalizer import multi_slot, rank, rewards
 from fastbandit.serving.personalizer.admin import AdminRoutes
 from fastbandit.serving.personalizer.configuration import Stored
 from fastbandit.serving.personalizer.events import decision_id, slot_id
+from fastbandit.serving.personalizer.rank import Rank
 from fastbandit.serving.personalizer.schemas import (
     MultiSlotRankRequest,
     MultiSlotRewardRequest,
@@ -77,7 +78,7 @@ class PersonalizerRoutes:
         event = id if request.event_id is None else request.event_id
         return 201, _ENCODE(rank.response(request, revealed(made), shares, event=event))
 
-    def _read_rank(self, body: bytes) -> rank.Rank:
+    def _read_rank(self, body: bytes) -> Rank:
         serving = self.service.decider.serving
         return rank.read_rank(body, {} if serving is None else serving.bandit.parts[2].offers)
 

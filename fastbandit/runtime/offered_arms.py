@@ -34,17 +34,17 @@ class Offer(NamedTuple):
     """An arm that may be chosen: with features of its own, or with those of the catalogue.
 
     One with a `key`, which stands for id and features, is remembered by it and not encoded again;
-    `kept` is remembered with it.
+    `entry` is remembered with it.
     """
 
     id: str | int
     features: Any = None
     key: bytes = b""
-    kept: Any = None
+    entry: Any = None
 
 
 class Known(NamedTuple):
-    """The coordinates of an arm that came, its row where just that was learned, and what is kept.
+    """The coordinates of an arm that came, its row where just that was learned, and its entry.
 
     The coordinates are bytes: those of many arms are an array as soon as they are joined. `among`
     are all that are remembered with it.
@@ -52,7 +52,7 @@ class Known(NamedTuple):
 
     point: bytes
     row: int
-    kept: Any
+    entry: Any
     among: dict[bytes, Any]
 
 
@@ -72,7 +72,7 @@ def known_offers(whole: FrozenCatalogue, codec: Codec, offers: Sequence[Offer]) 
     points = codec.points(_stacked([one.features for one in new]), [one.id for one in new])
     rows = (_row_of(whole, offer_name(one.id, one.features)) for one in new)
     each = zip(points, rows, new, strict=True)
-    fresh = [Known(point.tobytes(), row, one.kept, codec.offers) for point, row, one in each]
+    fresh = [Known(point.tobytes(), row, one.entry, codec.offers) for point, row, one in each]
     both = zip(new, fresh, strict=True)
     codec.offers.update((one.key, it) for one, it in both if 0 < len(one.key) <= _LONGEST)
     if len(codec.offers) > _REMEMBERED:

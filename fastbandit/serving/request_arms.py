@@ -93,7 +93,7 @@ def offered_to(
         if is_plain:  # those that are named are checked where they are encoded
             rest = iter(known_offers(whole, codec, fresh) if fresh else ())
             found = [next(rest) if one is None else one for one in known]
-            return bandit.offering(KnownOffers(ids, found)), [one.kept for one in found]
+            return bandit.offering(KnownOffers(ids, found)), [one.entry for one in found]
         if featured and (schema is None or not all(one.key for one in featured)):
             listed = [Arm(one.id, one.features) for one in featured]
             by_name(listed, schema, wanted=())
@@ -146,8 +146,8 @@ def _offer_of(arm: OfferedArm) -> Offer:
     if type(arm.features) is not dict or not arm.features:
         return Offer(arm.id, arm.features or None)
     key = getattr(arm, "key", b"") or _ENCODE((arm.id, arm.features))
-    kept: Any = msgspec.Raw(_ENCODE(arm.features))  # as the log has them
-    return Offer(arm.id, arm.features, key, Arm(arm.id, kept))
+    entry: Any = msgspec.Raw(_ENCODE(arm.features))  # as the log has them
+    return Offer(arm.id, arm.features, key, Arm(arm.id, entry))
 
 
 def offering(bandit: FrozenBandit, arms: Sequence[Arm]) -> FrozenBandit:

@@ -13,18 +13,18 @@ from fastbandit.compiler.compiled import compiled
 from fastbandit.serving.problems import Rejection, shortened
 
 _DEEPEST = 64
-_NONE = np.zeros(0, dtype=np.int64)
 _ACTIONS, _FEATURES = (np.frombuffer(name, dtype=np.uint8) for name in (b"actions", b"features"))
 
 
-def check_names(body: bytes, known: Sequence[int] = ()) -> None:
+def check_names(body: bytes, known: Sequence[Any] = ()) -> None:
     """Reject a body, which is JSON, where an object of it has a key twice.
 
-    For each of its `actions`, `known` may say how many bytes its `features` are, which are a list,
-    where they were checked before, and 0 elsewhere.
+    For each of its `actions`, `known` may hold the bytes of its `features`, which are a list, where
+    they were checked before, and none elsewhere.
     """
-    sizes = np.array(known, dtype=np.int64) if len(known) else _NONE
-    if may_repeat(np.frombuffer(body, dtype=np.uint8), sizes):
+    sizes = np.array([len(one) for one in known], dtype=np.int64)
+    text, joined = (np.frombuffer(one, dtype=np.uint8) for one in (body, b"".join(known)))
+    if may_repeat(text, sizes, joined):
         json.loads(body, object_pairs_hook=_checked, parse_int=len)  # which takes any length
 
 
@@ -53,11 +53,13 @@ def _is(text: NDArray[np.uint8], name: NDArray[np.uint8]) -> bool:
 
 
 @compiled()
-def may_repeat(text: NDArray[np.uint8], known: NDArray[np.int64]) -> bool:
+def may_repeat(
+    text: NDArray[np.uint8], known: NDArray[np.int64], joined: NDArray[np.uint8]
+) -> bool:
     """Return False where no object of some JSON has a key twice.
 
     Keys are compared by hashes, and those with a backslash not at all: True means "look". So many
-    bytes of the features of actions are `known`, and not looked at.
+    bytes of the features of actions are `known`, `joined` in their order, and not looked at.
     """
     most = 0
     for sign in text:
@@ -68,7 +70,7 @@ def may_repeat(text: NDArray[np.uint8], known: NDArray[np.int64]) -> bool:
     table = np.zeros(room, dtype=np.uint64)
     frames = np.zeros(_DEEPEST + 1, dtype=np.uint64)  # the number of an object, 0 for a list
     depth, objects, at, is_key = 0, 0, 0, False
-    are_actions, action = False, 0
+    are_actions, action, passed = False, 0, 0
     while at < len(text):
         sign = text[at]
         at += 1
@@ -97,7 +99,10 @@ def may_repeat(text: NDArray[np.uint8], known: NDArray[np.int64]) -> bool:
                     size = known[action - 1] if _is(text[first : at - 1], _FEATURES) else 0
                     while size and at < len(text) and text[at] != 91:  # to [, with which they begin
                         at += 1
+                    if size and not _is(text[at : at + size], joined[passed : passed + size]):
+                        return True  # others came under this name, too
                     at += size
+                    passed += size
         elif sign == 123 or sign == 91:  # { [
             depth += 1
             if depth > _DEEPEST:

@@ -35,19 +35,19 @@ _FEATURES = msgspec.json.Decoder(Features | None, strict=True).decode
 class Rank(msgspec.Struct, frozen=True):
     """A rank that was read, and its actions as arms.
 
-    For each of them `known` says how many bytes its features are, where they came before, or 0.
+    For each of them `known` holds the bytes of its features, where they came before, or none.
     """
 
     request: UnreadRankRequest
     arms: list[KeyedArm]
-    known: list[int]
+    known: list[Any]
 
 
 def read_rank(body: bytes, seen: Mapping[bytes, Known]) -> Rank:
     """Read a rank; features that came with an id before, which are in `seen`, need no reading."""
     try:
         request = _UNREAD(body)
-        arms, known, new = list[KeyedArm](), list[int](), list[str]()
+        arms, known, new = list[KeyedArm](), list[Any](), list[str]()
         for action in request.actions:
             id: str = action.id
             raw: Any = action.features
@@ -55,10 +55,10 @@ def read_rank(body: bytes, seen: Mapping[bytes, Known]) -> Rank:
             one = seen.get(key)
             if one is not None:
                 arms.append(KeyedArm(id, raw, key, one))
-                known.append(len(raw))
+                known.append(raw)
             else:
                 arms.append(KeyedArm(id, merged(_FEATURES(raw)), key))
-                known.append(0)
+                known.append(b"")
                 new.append(id)
         if new:
             _IDS(_ENCODE(new))

@@ -36,9 +36,9 @@ def test_a_rank_is_decided_as_if_its_actions_had_never_come(config: Config) -> N
         for _ in range(2):
             ranks.append(read(client.service, body))
             answers.append(decide(client.service, ranks[-1]))
-        sizes = [len(json.dumps(action(id)["features"])) for id in ("x", "y", "z")]
-        assert ranks[0].known == [0, 0, 0]
-        assert ranks[1].known == [sizes[0], 0, sizes[2]]  # y could not be chosen
+        came = [json.dumps(action(id)["features"]).encode() for id in ("x", "y", "z")]
+        assert ranks[0].known == [b"", b"", b""]
+        assert [*map(bytes, ranks[1].known)] == [came[0], b"", came[2]]  # y could not be chosen
         assert [shares for _, shares in answers] == [answers[0][1]] * 2
         assert [text_of(made) for made, _ in answers] == [text_of(answers[0][0])] * 2
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from copy import copy
 from dataclasses import replace
 from pathlib import Path
@@ -26,7 +26,7 @@ from fastbandit.runtime.folder import Stored, read_folder, write_folder
 from fastbandit.runtime.frozen_catalogue import FrozenCatalogue
 from fastbandit.runtime.frozen_explanation import explain_frozen
 from fastbandit.runtime.live_catalogue import LiveCatalogue
-from fastbandit.runtime.offered_arms import Offer, offered_catalogue
+from fastbandit.runtime.offered_arms import KnownOffers, Offer, offered_catalogue
 from fastbandit.runtime.parts import FrozenModel, check_delta
 from fastbandit.runtime.popularity import Popularity
 from fastbandit.runtime.propensity import (
@@ -369,12 +369,12 @@ class FrozenBandit:
         listed = list_ids(ids)
         return self._arms.change(lambda now: now.discarded(listed), is_trial=is_trial)
 
-    def offering(self, arms: Iterable[Offer]) -> FrozenBandit:
+    def offering(self, arms: Sequence[Offer] | KnownOffers) -> FrozenBandit:
         """Return a bandit that chooses among these arms alone, in the catalogue or not.
 
         Those with features are scored by them, and by what was learned of just these before.
         """
-        catalogue, rows = offered_catalogue(self._arms.now, self._codec, list(arms))
+        catalogue, rows = offered_catalogue(self._arms.now, self._codec, arms)
         other, known = copy(self), rows[rows < (len(self._model.own) or self._arms.now.rows.total)]
         other._arms = LiveCatalogue(catalogue)
         other._model, other._greedy = self._model.of_rows(known), self._greedy.of_rows(known)

@@ -27,7 +27,7 @@ from fastbandit.errors import EligibilityError
 from fastbandit.runtime.parts import FrozenArms
 from fastbandit.search.limits import FEW
 
-_EVERYTHING = read_only(np.empty(0, dtype=np.bool_))
+EVERYTHING = read_only(np.empty(0, dtype=np.bool_))
 _UNLISTED = read_only(np.empty(0, dtype=np.int32))
 
 
@@ -117,7 +117,7 @@ class FrozenCatalogue:
         if count < self.rows.total and count <= FEW:
             return self.only(self.rows.live_rows)
         are_all = count == len(self.arms.order) + len(self.more)
-        mask = _EVERYTHING if are_all else read_only(self.rows.live)
+        mask = EVERYTHING if are_all else read_only(self.rows.live)
         return EligibleRows(mask, count, _UNLISTED)
 
     def eligible(self, eligible: Any) -> EligibleRows:
@@ -176,7 +176,7 @@ class FrozenCatalogue:
                 "A context needs at least one arm that it may choose: got none that can be "
                 "chosen. Let more arms be eligible, or leave the context out."
             )
-        return EligibleRows(_EVERYTHING, len(rows), read_only(self.positions[rows]))
+        return EligibleRows(EVERYTHING, len(rows), read_only(self.positions[rows]))
 
     def only_drawn(self, rows: Rows | None, seed: int, *, count: int) -> EligibleRows:
         """Return a few arms, drawn evenly from some rows (None: from all)."""

@@ -6,12 +6,13 @@ All of them are scored. Row 0 is no arm: what compiled code reads needs a row in
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fastbandit.arms.arrays import read_only
+from fastbandit.arms.arrays import Mask, read_only
 from fastbandit.arms.ids import IdTable
 from fastbandit.arms.offers import offer_name
 from fastbandit.arms.partitions import Floats
@@ -20,33 +21,49 @@ from fastbandit.errors import InputError, UnknownArmError
 from fastbandit.features.kinds import Ids
 from fastbandit.runtime.codec import Codec
 from fastbandit.runtime.encodings import LinearEncoding
-from fastbandit.runtime.frozen_catalogue import FrozenCatalogue
+from fastbandit.runtime.frozen_catalogue import EVERYTHING, EligibleRows, FrozenCatalogue
 from fastbandit.search.limits import FEW
 
 _NO_ARM = "\x1f\x1f"  # no id has control characters
 _REMEMBERED = 8_192  # arms that came of late
+_LONGEST = 8_192  # bytes of a key that is remembered
 _UNKNOWN = np.iinfo(np.int64).max
 
 
 class Offer(NamedTuple):
     """An arm that may be chosen: with features of its own, or with those of the catalogue.
 
-    One with a `key`, which stands for id and features, is remembered by it and not encoded again.
+    One with a `key`, which stands for id and features, is remembered by it and not encoded again;
+    `entry` is remembered with it.
     """
 
     id: str | int
     features: Any = None
     key: bytes = b""
+    entry: Any = None
 
 
-class _Known(NamedTuple):
-    """The coordinates of an arm that came, and its row where just that was learned."""
+class Known(NamedTuple):
+    """The coordinates of an arm that came, its row where just that was learned, and its entry.
 
-    point: Floats
+    The coordinates are bytes: those of many arms are an array as soon as they are joined. `among`
+    are all that are remembered with it.
+    """
+
+    point: bytes
     row: int
+    entry: Any
+    among: dict[bytes, Any]
 
 
-def _known(whole: FrozenCatalogue, codec: Codec, offers: Sequence[Offer]) -> list[_Known]:
+class KnownOffers(NamedTuple):
+    """Arms that are all known by their features, and that no arm of the catalogue is called as."""
+
+    ids: list[Any]
+    known: list[Known]
+
+
+def known_offers(whole: FrozenCatalogue, codec: Codec, offers: Sequence[Offer]) -> list[Known]:
     """Return what is known of arms with features; one that came of late is not encoded again."""
     found = [codec.offers.get(one.key) if one.key else None for one in offers]
     new = [one for one, known in zip(offers, found, strict=True) if known is None]
@@ -54,13 +71,22 @@ def _known(whole: FrozenCatalogue, codec: Codec, offers: Sequence[Offer]) -> lis
         return found  # type: ignore[return-value]
     points = codec.points(_stacked([one.features for one in new]), [one.id for one in new])
     rows = (_row_of(whole, offer_name(one.id, one.features)) for one in new)
-    fresh = list(map(_Known, points, rows))
-    codec.offers.update((one.key, known) for one, known in zip(new, fresh, strict=True) if one.key)
+    each = zip(points, rows, new, strict=True)
+    fresh = [Known(point.tobytes(), row, one.entry, codec.offers) for point, row, one in each]
+    both = zip(new, fresh, strict=True)
+    codec.offers.update((one.key, it) for one, it in both if 0 < len(one.key) <= _LONGEST)
     if len(codec.offers) > _REMEMBERED:
         for key in list(codec.offers)[: _REMEMBERED // 2]:
             codec.offers.pop(key, None)
     rest = iter(fresh)
     return [next(rest) if known is None else known for known in found]
+
+
+def _joined(known: Sequence[Known], columns: int) -> tuple[Floats, NDArray[np.int64]]:
+    """Return the coordinates and the rows of arms."""
+    points = np.frombuffer(b"".join([one.point for one in known]), dtype=np.float32)
+    rows = np.array([one.row for one in known], dtype=np.int64)
+    return points.reshape(len(known), columns), rows
 
 
 def _row_of(whole: FrozenCatalogue, name: str | int) -> int:
@@ -69,25 +95,41 @@ def _row_of(whole: FrozenCatalogue, name: str | int) -> int:
 
 
 def offered_catalogue(
-    whole: FrozenCatalogue, codec: Codec, offers: Sequence[Offer]
+    whole: FrozenCatalogue, codec: Codec, offers: Sequence[Offer] | KnownOffers
 ) -> tuple[FrozenCatalogue, NDArray[np.int64]]:
     """Return a catalogue of these arms alone, and for each of its rows that of the whole one.
 
     Rows that the whole one does not know come last, and are of the highest number there is.
     """
-    if not 0 < len(offers) <= FEW:
+    ids = offers.ids if isinstance(offers, KnownOffers) else [one.id for one in offers]
+    if not 0 < len(ids) <= FEW:
         raise InputError(
-            f"A request may bring 1 to {FEW:,} arms: got {len(offers):,}. Bring those that are "
+            f"A request may bring 1 to {FEW:,} arms: got {len(ids):,}. Bring those that are "
             f"most likely, or let them be in the catalogue."
         )
-    points, rows = _placed(whole, codec, offers)
+    if isinstance(offers, KnownOffers):
+        points, rows = _joined(offers.known, whole.more.shape[1])
+    else:
+        points, rows = _placed(whole, codec, offers)
     order = np.argsort(rows, kind="stable")
-    ids = [offers[position].id for position in order.tolist()]
-    live = np.ones(1 + len(ids), dtype=np.bool_)
-    live[0] = False
-    table = IdTable([_NO_ARM, *ids])
-    few = FrozenCatalogue(whole.first_arm, ArmRows(table, live), read_only(points[order]))
+    ids = [ids[position] for position in order.tolist()]
+    live, facts, positions = _shape(len(ids))
+    arms = ArmRows(IdTable([_NO_ARM, *ids]), live)
+    few = FrozenCatalogue(whole.first_arm, arms, read_only(points[order]))
+    vars(arms).update(facts)  # what both would work out, the same for all of so many arms
+    vars(few).update(positions)
     return few, np.concatenate([[0], rows[order]])
+
+
+@lru_cache(maxsize=2 * FEW)
+def _shape(count: int) -> tuple[Mask, dict[str, Any], dict[str, Any]]:
+    """Return which rows of so many arms are live, and what follows: of rows, and of a catalogue."""
+    live, all_rows = np.ones(1 + count, dtype=np.bool_), np.arange(1 + count)
+    live[0] = False
+    positions = all_rows.astype(np.int32)
+    eligible = EligibleRows(EVERYTHING, count, read_only(positions[1:].copy()))
+    facts = {"live_count": count, "live_rows": read_only(all_rows[1:])}
+    return read_only(live), facts, {"positions": positions, "all_eligible": eligible}
 
 
 def _placed(
@@ -103,14 +145,13 @@ def _placed(
     if isinstance(codec.arm.kind, Ids):
         ids = [offers[position].id for position in new]
         own = codec.points(None, ids) if new else None
-        given, learned = new, [_row_of(whole, id) for id in ids]
+        given, learned = new, np.array([_row_of(whole, id) for id in ids], dtype=np.int64)
     else:
         is_read = not isinstance(codec.context, LinearEncoding)  # else an arm is its id
         given = [n for n, row in enumerate(live.tolist()) if is_read or row < 0]
         given = [n for n in given if offers[n].features is not None]
-        known = _known(whole, codec, [offers[position] for position in given])
-        own = np.array([one.point for one in known], dtype=np.float32)
-        learned = [one.row for one in known]
+        known = known_offers(whole, codec, [offers[position] for position in given])
+        own, learned = _joined(known, points.shape[1])
         missing = next((offers[n].id for n in new if offers[n].features is None), None)
         if missing is not None:
             raise UnknownArmError(

@@ -23,6 +23,7 @@ from fastbandit.runtime.effects import DRAWN
 from fastbandit.runtime.fold import DROPOUT, HEADS, LAST_LAYER
 from fastbandit.runtime.kernel import ASCENT, POSTERIOR, SCALE, SEARCH
 from fastbandit.runtime.parts import FAR, FrozenModel
+from fastbandit.search.limits import FEW
 
 Seeds = NDArray[np.uint64]
 _COIN = 2**32
@@ -116,7 +117,12 @@ def propensities_of(
     is_exact: bool,
 ) -> Propensities:
     """Turn the rows that were drawn into probabilities."""
-    rows, counts = np.unique(drawn, return_counts=True)
+    if len(ids) <= FEW:  # the same, in less time
+        counts = np.bincount(drawn)
+        rows = np.flatnonzero(counts)
+        counts = counts[rows]
+    else:
+        rows, counts = np.unique(drawn, return_counts=True)
     order = np.argsort(-counts, kind="stable")
     rows, shares = rows[order], counts[order] / len(drawn)
     rest = epsilon / eligible_count

@@ -114,9 +114,10 @@ class Decider:
         terms |= {"eligible": _among(request), "threads": 1}
         found = serving.bandit.propensities(parsed.inputs, draws=draws, **terms)
         more = 0.0 if found.is_exact or serving.bandit.version == 0 else 1.0 / (found.draws + 1)
-        drawn = dict(zip(found.arms, found.probabilities.tolist(), strict=True))
         assert isinstance(request.eligible, list)
-        shares = {arm: (1 - more) * drawn.get(arm, found.rest) for arm in request.eligible}
+        shares: dict[Any, float] = dict.fromkeys(request.eligible, (1 - more) * found.rest)
+        drawn = zip(found.arms, found.probabilities.tolist(), strict=True)
+        shares |= {arm: (1 - more) * share for arm, share in drawn}
         shares[made.arms[0]] += more
         return structs.replace(made, propensities=[shares[made.arms[0]]]), shares
 

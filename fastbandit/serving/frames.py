@@ -19,12 +19,16 @@ from fastbandit.storage.events import (
     Outcome,
     RewardCame,
     TimePassed,
+    WrittenDecision,
 )
 from fastbandit.storage.log_input import check_events, text_of
 
 _HEAD = Struct("<IIB")
 _KINDS: tuple[type[Any], ...] = (DecisionMade, RewardCame, ArmsChanged, TimePassed)
-_READ_EVENTS = tuple(msgspec.json.Decoder(list[kind]).decode for kind in _KINDS)  # type: ignore[valid-type]
+_READ_EVENTS = tuple(
+    msgspec.json.Decoder(list[kind]).decode  # type: ignore[valid-type]
+    for kind in (WrittenDecision, *_KINDS[1:])
+)
 _READ_OUTCOMES = msgspec.json.Decoder(list[Outcome]).decode
 _ENCODE = msgspec.json.Encoder().encode
 

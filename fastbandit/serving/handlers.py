@@ -44,7 +44,7 @@ async def read_body(decode: Callable[[bytes], Any], body: bytes, do: Do) -> Any:
 def _decoded(decode: Callable[[bytes], Any], body: bytes) -> Any:
     try:
         request = decode(body)
-        check_names(body)
+        check_names(body, getattr(request, "known", ()))
         return request
     except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError) as error:
         raise rejection_of_body(error, body) from error

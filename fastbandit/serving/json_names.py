@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -12,11 +13,18 @@ from fastbandit.compiler.compiled import compiled
 from fastbandit.serving.problems import Rejection, shortened
 
 _DEEPEST = 64
+_ACTIONS, _FEATURES = (np.frombuffer(name, dtype=np.uint8) for name in (b"actions", b"features"))
 
 
-def check_names(body: bytes) -> None:
-    """Reject a body, which is JSON, where an object of it has a key twice."""
-    if may_repeat(np.frombuffer(body, dtype=np.uint8)):
+def check_names(body: bytes, known: Sequence[Any] = ()) -> None:
+    """Reject a body, which is JSON, where an object of it has a key twice.
+
+    For each of its `actions`, `known` may hold the bytes of its `features`, which are a list, where
+    they were checked before, and none elsewhere.
+    """
+    sizes = np.array([len(one) for one in known], dtype=np.int64)
+    text, joined = (np.frombuffer(one, dtype=np.uint8) for one in (body, b"".join(known)))
+    if may_repeat(text, sizes, joined):
         json.loads(body, object_pairs_hook=_checked, parse_int=len)  # which takes any length
 
 
@@ -36,25 +44,38 @@ def _checked(pairs: list[tuple[str, Any]]) -> None:
 
 
 @compiled()
-def may_repeat(text: NDArray[np.uint8]) -> bool:
+def _is(text: NDArray[np.uint8], name: NDArray[np.uint8]) -> bool:
+    """Return whether some text is a name."""
+    is_same = len(text) == len(name)
+    for at in range(len(name)):
+        is_same = is_same and text[at] == name[at]
+    return is_same
+
+
+@compiled()
+def may_repeat(
+    text: NDArray[np.uint8], known: NDArray[np.int64], joined: NDArray[np.uint8]
+) -> bool:
     """Return False where no object of some JSON has a key twice.
 
-    Keys are compared by hashes, and those with a backslash not at all: True means "look".
+    Keys are compared by hashes, and those with a backslash not at all: True means "look". So many
+    bytes of the features of actions are `known`, `joined` in their order, and not looked at.
     """
     most = 0
     for sign in text:
         most += sign == 58  # : stands once after each key
-    size = 4
-    while size < 2 * most + 2:
-        size *= 2
-    table = np.zeros(size, dtype=np.uint64)
+    room = 4
+    while room < 2 * most + 2:
+        room *= 2
+    table = np.zeros(room, dtype=np.uint64)
     frames = np.zeros(_DEEPEST + 1, dtype=np.uint64)  # the number of an object, 0 for a list
     depth, objects, at, is_key = 0, 0, 0, False
+    are_actions, action, passed = False, 0, 0
     while at < len(text):
         sign = text[at]
         at += 1
         if sign == 34:  # "
-            hashed = np.uint64(14695981039346656037) ^ frames[depth]
+            hashed, first = np.uint64(14695981039346656037) ^ frames[depth], at
             while is_key and text[at] != 34:
                 if text[at] == 92:
                     return True
@@ -65,19 +86,30 @@ def may_repeat(text: NDArray[np.uint8]) -> bool:
             at += 1
             if is_key:
                 hashed = ((hashed ^ frames[depth]) * np.uint64(1099511628211)) | np.uint64(1)
-                place = np.int64((hashed >> np.uint64(20)) & np.uint64(size - 1))
+                place = np.int64((hashed >> np.uint64(20)) & np.uint64(room - 1))
                 while table[place] != 0:
                     if table[place] == hashed:
                         return True
-                    place = (place + 1) & (size - 1)
+                    place = (place + 1) & (room - 1)
                 table[place] = hashed
                 is_key = False
+                if depth == 1:
+                    are_actions = _is(text[first : at - 1], _ACTIONS)
+                elif depth == 3 and are_actions and 0 < action <= len(known):
+                    size = known[action - 1] if _is(text[first : at - 1], _FEATURES) else 0
+                    while size and at < len(text) and text[at] != 91:  # to [, with which they begin
+                        at += 1
+                    if size and not _is(text[at : at + size], joined[passed : passed + size]):
+                        return True  # others came under this name, too
+                    at += size
+                    passed += size
         elif sign == 123 or sign == 91:  # { [
             depth += 1
             if depth > _DEEPEST:
                 return True
             is_key = sign == 123
             objects += is_key
+            action += is_key and are_actions and depth == 3
             frames[depth] = np.uint64(objects) if is_key else np.uint64(0)
         elif sign == 125 or sign == 93:  # } ]
             depth -= 1

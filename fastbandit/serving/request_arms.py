@@ -3,20 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import msgspec
 
 from fastbandit.arms.offers import PLACEHOLDER, with_id
 from fastbandit.errors import FastbanditError, ValueOfColumnError
+from fastbandit.features.kinds import Ids
 from fastbandit.features.schema import Schema
 from fastbandit.runtime.frozen import FrozenBandit
-from fastbandit.runtime.offered_arms import Offer, unchanged
+from fastbandit.runtime.offered_arms import Known, KnownOffers, Offer, known_offers, unchanged
+from fastbandit.serving.personalizer.events import merged
 from fastbandit.serving.problems import rejection_of_error, wrong_field
 from fastbandit.serving.schemas import MOST_OFFERED, OfferedArm, SelectRequest
 from fastbandit.storage.arm_changes import by_name, features_of
 from fastbandit.storage.events import Arm
 
 _ENCODE = msgspec.json.Encoder().encode
+_FEATURES = msgspec.json.Decoder(list[dict[str, Any]] | None).decode
+
+
+class KeyedArm(OfferedArm):
+    """An arm with the bytes that it came as, and what is known of it if it came before.
+
+    Its features are bytes, too, as long as they need not be read.
+    """
+
+    key: bytes = b""
+    known: Known | None = None
 
 
 def check_only_arms(request: SelectRequest) -> None:
@@ -65,23 +79,30 @@ def offered_to(
             field=f"arms[{twice}].id",
             value=ids[twice],
         )
-    if schema is not None and schema.others is not None:
-        arms = [_named(arm, bandit) for arm in arms]
-    given = [arm for arm in arms if arm.features is not None or arm.id not in bandit]
-    offered = [Arm(arm.id, [] if arm.features is None else arm.features) for arm in given]
-    featured = [arm for arm in offered if arm.features]
+    _, whole, codec = bandit.parts
+    are_open = schema is not None and schema.others is not None
+    known = [_known_of(arm, codec.offers) for arm in arms]
+    new = [arm for arm, one in zip(arms, known, strict=True) if one is None]
+    fresh = [_offer_of(_read(arm, bandit if are_open else None)) for arm in new]
+    is_plain = schema is not None and all(one.key for one in fresh) and _are_others(bandit, ids)
+    if not is_plain:
+        arms = [_read(arm, bandit if are_open else None) for arm in arms]
+        fresh = [_offer_of(arm) for arm in arms]
+    featured = [one for one in fresh if one.features and one.key not in codec.offers]
     try:
-        offers = [_offer_of(arm) for arm in arms]
-        seen = bandit.parts[2].offers
-        known = {one.id for one in offers if one.key in seen}
-        featured = [arm for arm in featured if arm.id not in known]
-        are_named = schema is not None and all(type(arm.features) is dict for arm in featured)
-        if featured and not are_named:  # those that are named are checked where they are encoded
-            by_name(featured, schema, wanted=())
-            features_of(featured)
-        few = bandit.offering(offers)
-        same = unchanged(bandit.parts[1], few.parts[1], [arm.id for arm in offered if arm.features])
-        return few, [arm for arm in offered if arm.id not in same]
+        if is_plain:  # those that are named are checked where they are encoded
+            rest = iter(known_offers(whole, codec, fresh) if fresh else ())
+            found = [next(rest) if one is None else one for one in known]
+            return bandit.offering(KnownOffers(ids, found)), [one.entry for one in found]
+        if featured and (schema is None or not all(one.key for one in featured)):
+            listed = [Arm(one.id, one.features) for one in featured]
+            by_name(listed, schema, wanted=())
+            features_of(listed)
+        few = bandit.offering(fresh)
+        given = [arm for arm in arms if arm.features is not None or arm.id not in bandit]
+        same = unchanged(whole, few.parts[1], [arm.id for arm in given if arm.features])
+        logged = [arm for arm in given if arm.id not in same]
+        return few, [Arm(arm.id, [] if arm.features is None else arm.features) for arm in logged]
     except ValueOfColumnError as error:
         arm = featured[error.row or 0]
         at = f"arms[{ids.index(arm.id)}].features"
@@ -93,19 +114,40 @@ def offered_to(
         raise rejection_of_error(error, field="arms", value=ids[:3]) from error
 
 
-def _named(arm: OfferedArm, bandit: FrozenBandit) -> OfferedArm:
-    """Return an arm of any names with its id among its features, if it came with some."""
-    is_known = arm.features is None and arm.id in bandit
-    if is_known or isinstance(arm.features, list):
-        return arm
-    return OfferedArm(arm.id, with_id(arm.id, arm.features))
+def _known_of(arm: OfferedArm, offers: dict[bytes, Any]) -> Known | None:
+    """Return what is known of an arm, if it is so by what decides now."""
+    known = arm.known if isinstance(arm, KeyedArm) else None
+    return known if known is not None and known.among is offers else None
+
+
+def _are_others(bandit: FrozenBandit, ids: list[Any]) -> bool:
+    """Return whether arms are told by their features, and none has the id of the catalogue's."""
+    _, whole, codec = bandit.parts
+    is_told = not isinstance(codec.arm.kind, Ids)
+    return is_told and not (whole.rows.live_rows_of(ids) >= 0).any()
+
+
+def _read(arm: OfferedArm, bandit: FrozenBandit | None) -> OfferedArm:
+    """Return an arm with its features read; with its id among them where any names are taken.
+
+    A bandit is given where they are. One that comes without features and is known has none.
+    """
+    key, features = getattr(arm, "key", b""), arm.features
+    if isinstance(features, msgspec.Raw):
+        features = merged(_FEATURES(features))
+    if bandit is not None and not isinstance(features, list):
+        is_known = features is None and arm.id in bandit
+        features = None if is_known else with_id(arm.id, features)
+    return KeyedArm(arm.id, features, key)
 
 
 def _offer_of(arm: OfferedArm) -> Offer:
     """Return an arm as it is scored, and remembered where its features have names."""
-    is_named = type(arm.features) is dict and arm.features
-    key = _ENCODE((arm.id, arm.features)) if is_named else b""
-    return Offer(arm.id, arm.features or None, key)
+    if type(arm.features) is not dict or not arm.features:
+        return Offer(arm.id, arm.features or None)
+    key = getattr(arm, "key", b"") or _ENCODE((arm.id, arm.features))
+    entry: Any = msgspec.Raw(_ENCODE(arm.features))  # as the log has them
+    return Offer(arm.id, arm.features, key, Arm(arm.id, entry))
 
 
 def offering(bandit: FrozenBandit, arms: Sequence[Arm]) -> FrozenBandit:

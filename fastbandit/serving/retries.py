@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+from msgspec import json
+
 from fastbandit.serving.problems import Rejection
 from fastbandit.serving.shadow import named_arm
 from fastbandit.storage.deferral import revealed
+from fastbandit.storage.event_rows import arms_in
 from fastbandit.storage.events import DecisionMade
 
 
@@ -34,9 +39,12 @@ def _ask_the_same(stored: DecisionMade, made: DecisionMade) -> bool:
         is_part = before == now
     return (
         is_part
-        and all(
-            getattr(stored, name) == getattr(made, name)
-            for name in ("context", "explored", "offered")
-        )
+        and all(getattr(stored, name) == getattr(made, name) for name in ("context", "explored"))
+        and _offered(stored) == _offered(made)
         and len(stored.arms) == len(made.arms)
     )
+
+
+def _offered(made: DecisionMade) -> Any:
+    """Return the arms that came with a request, with features as they are read from a log."""
+    return None if made.offered is None else arms_in(json.encode(made.offered).decode())

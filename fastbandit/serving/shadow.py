@@ -204,7 +204,7 @@ def _check_named(
     named: Sequence[Baseline], request: SelectRequest, catalogue: FrozenCatalogue
 ) -> None:
     """Reject arms that the bandit could not have taken as well."""
-    some = catalogue.eligible(request.eligible)
+    some = catalogue.eligible(request.eligible if request.arms is None else None)
     rows = catalogue.rows.live_rows_of([one.arm for one in named]).tolist()
     for n, (one, row) in enumerate(zip(named, rows, strict=True)):
         if row < 0:

@@ -31,7 +31,7 @@ _LONG = 256  # a text of so many characters is stored once, beside the decisions
 _numbers = json.Decoder(list[float]).decode
 _context = json.Decoder(list[float] | dict[str, Any]).decode
 _anything = json.Decoder().decode
-_arms = json.Decoder(list[Arm]).decode
+arms_in = json.Decoder(list[Arm]).decode
 
 
 def _same(value: Any) -> Any:
@@ -69,7 +69,7 @@ DECISION_COLUMNS = (
     Column("degraded", "boolean", bool),
     Column("decided_by", "text", lambda name: WHO[WHO.index(name)]),
     Column("other", "json", _if_any),
-    Column("offered", "json", lambda text: None if text is None else _arms(text)),
+    Column("offered", "json", lambda text: None if text is None else arms_in(text)),
     Column("made_at", "bigint"),
     Column("subject", "text"),
 )
@@ -105,6 +105,23 @@ def split(decisions: Sequence[DecisionMade]) -> Split:
     return Split(short, hashes, lists)
 
 
+def apart(decisions: Sequence[DecisionMade]) -> tuple[Sequence[DecisionMade], bytes]:
+    """Take arms that came with requests out of decisions: they are long, and need no second look.
+
+    Each decision has in their place from where on, counted from 1, and how many bytes they are.
+    """
+    if all(made.offered is None for made in decisions):
+        return decisions, b""
+    short, texts, first = [*decisions], list[bytes](), 1
+    for n, made in enumerate(decisions):
+        text = b"null" if made.offered is None else text_of(made.offered).encode()
+        place: Any = None if text == b"null" else (first, len(text))
+        short[n] = structs.replace(made, offered=place)
+        texts.append(text)
+        first += len(text)
+    return short, b"".join(texts)
+
+
 def to_decisions(rows: Sequence[Sequence[Any]], find: Find) -> list[DecisionMade]:
     """Read decisions, each with the hash of its eligible arms before its number and time.
 
@@ -136,7 +153,7 @@ def to_reward(row: Sequence[Any]) -> RewardCame:
 
 def to_change(row: Sequence[Any]) -> ArmsChanged:
     upserted, discarded, seq, at = row
-    return ArmsChanged(_arms(upserted), _anything(discarded), seq, at)
+    return ArmsChanged(arms_in(upserted), _anything(discarded), seq, at)
 
 
 def to_tick(row: Sequence[Any]) -> TimePassed:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Literal, Protocol, TypeAlias, get_args, runtime_checkable
 
-from msgspec import Struct, structs
+from msgspec import Raw, Struct, structs
 
 from fastbandit.arms.offers import offer_name
 
@@ -75,6 +75,13 @@ class DecisionMade(Struct, frozen=True, array_like=True):
         """The arms taken that came with the request, by id, called as they are learned."""
         taken = [arm for arm in self.offered or () if arm.id in self.arms]
         return {arm.id: Arm(offer_name(arm.id, arm.features), arm.features) for arm in taken}
+
+
+class WrittenDecision(DecisionMade, frozen=True, array_like=True):
+    """A decision on its way to a log, less what is only handed on: that is text already."""
+
+    context: Raw  # type: ignore[assignment]
+    offered: Raw = Raw(b"null")  # type: ignore[assignment]
 
 
 class RewardCame(Struct, frozen=True, array_like=True):

@@ -26,7 +26,15 @@ from fastbandit.storage.column_marks import (
     Marks,
     SecretNames,
 )
-from fastbandit.storage.event_rows import Find, split, to_change, to_decisions, to_events, to_tick
+from fastbandit.storage.event_rows import (
+    Find,
+    apart,
+    split,
+    to_change,
+    to_decisions,
+    to_events,
+    to_tick,
+)
 from fastbandit.storage.events import (
     ArmsChanged,
     DecisionMade,
@@ -309,11 +317,13 @@ def _write_decisions(
     if not decisions:
         return {}
     short, hashes, lists = split(decisions)
+    short, offered = apart(short)
     text = text_of(short)
     with connection if lists else nullcontext():
         for found in lists.items():
             connection.execute(sql.INSERT_LIST, found)
-        connection.execute(sql.INSERT_DECISIONS, (text, text_of(hashes) if lists else None))
+        more = (text_of(hashes) if lists else None, offered)
+        connection.execute(sql.INSERT_DECISIONS, (text, *more))
     if connection.changes() == len(decisions):
         return {}
     first: dict[str, int] = dict(_rows(connection, sql.FIRST_OF, text))

@@ -1,7 +1,8 @@
 """What the event log says to SQLite, in SQL.
 
 All rows of an append come as one JSON text: the events as lists, their fields in order. With
-decisions comes another, the hashes of their eligible arms.
+decisions comes another, the hashes of their eligible arms, and the arms that came with requests as
+bytes: a decision has the first of its own and how many they are.
 """
 
 from __future__ import annotations
@@ -15,8 +16,9 @@ INSERT INTO decisions (
 SELECT value ->> 17, value ->> 18, value ->> 0, value -> 1, value -> 2, value -> 3, value ->> 4,
     value ->> 5, value ->> 6, (value ->> 18) + (value ->> 7), value ->> 8, value ->> 9,
     value ->> 10, value ->> 11, nullif(value -> 12, 'null'), nullif(value -> 13, 'null'),
-    value ->> 14, value ->> 15, nullif(value -> 16, 'null'), nullif(value -> 19, 'null'),
-    value ->> 20, value ->> 21, ?2 ->> key
+    value ->> 14, value ->> 15, nullif(value -> 16, 'null'),
+    CAST(substr(?3, value ->> '$[19][0]', value ->> '$[19][1]') AS TEXT), value ->> 20,
+    value ->> 21, ?2 ->> key
 FROM jsonb_each(?1) WHERE true
 ON CONFLICT (id) DO NOTHING
 """

@@ -82,12 +82,12 @@ class _Served:
 
     def send(self, *, seconds: float, connections: int) -> None:
         load = Load(self.service.stage.port, seconds, connections, bodies=str(self.bodies))
-        before = _cpu_seconds(self.service.pid)
+        before = cpu_seconds(self.service.pid)
         answers = load_from_process(load)
         failed = sum(answers.statuses.values()) - answers.statuses.get("200", 0) + answers.broken
         if failed:
             raise ServiceUnavailable(f"Selects need to be answered: {failed} were not.")
-        spent = _cpu_seconds(self.service.pid) - before
+        spent = cpu_seconds(self.service.pid) - before
         self.rates.append(answers.good_per_second)
         self.cpu_us.append(1e6 * spent / sum(answers.statuses.values()))
 
@@ -162,7 +162,7 @@ def _row(one: _Served, named: _Served) -> Row:
     return Row(one.what, one.numbers, one.size, *middle, float(np.median(one.cpu_us)), float(cpu))
 
 
-def _cpu_seconds(pid: int) -> float:
+def cpu_seconds(pid: int) -> float:
     """Return the CPU that a process has spent, all threads."""
     text = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return (int(text[11]) + int(text[12])) / _TICKS

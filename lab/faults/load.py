@@ -58,6 +58,8 @@ class Answers(msgspec.Struct, frozen=True):
     refused_p99_ms: float
     broken: int
     blunt: int = 0
+    cpu_seconds: float = 0.0
+    """What the process of the load itself took of the CPU."""
 
     @property
     def sent_per_second(self) -> float:
@@ -109,7 +111,7 @@ class _Driver:
         self.good: list[float] = []
         self.refused: list[float] = []
         self.sent = self.unsent = self.broken = self.blunt = 0
-        self.is_over = False
+        self.is_over, self.cpu = False, 0.0
 
     async def run(self) -> Answers:
         load, loop = self.load, asyncio.get_running_loop()
@@ -119,7 +121,7 @@ class _Driver:
             )
             self.idle.append(one)
         connections = list(self.idle)
-        began = time.perf_counter()
+        began, cpu = time.perf_counter(), time.process_time()
         if load.rate:
             await self._on_schedule(began)
         else:
@@ -127,7 +129,7 @@ class _Driver:
                 self._send(self.idle.popleft(), due=began)
             await asyncio.sleep(load.seconds)
         self.is_over = True
-        seconds = time.perf_counter() - began
+        seconds, self.cpu = time.perf_counter() - began, time.process_time() - cpu
         await asyncio.sleep(_LAST_SECONDS)
         for one in connections:
             one.transport.close()
@@ -177,6 +179,7 @@ class _Driver:
             refused_p99_ms=_milliseconds(self.refused, 99),
             broken=self.broken,
             blunt=self.blunt,
+            cpu_seconds=self.cpu,
         )
 
 

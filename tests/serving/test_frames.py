@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from msgspec import json
 
 from fastbandit.errors import NotFiniteError
 from fastbandit.serving.frames import (
@@ -16,6 +17,7 @@ from fastbandit.serving.frames import (
     outcomes_in,
 )
 from fastbandit.storage.events import Arm, ArmsChanged, Event, Outcome, RewardCame, TimePassed
+from fastbandit.storage.log_input import text_of
 from tests.serving.little_workers import decision
 
 EVENTS: list[Event] = [
@@ -31,7 +33,8 @@ def test_events_come_out_as_they_went_in(event: Event) -> None:
     ((number, kind, body),) = Frames().feed(frame_of_events(9, [event, event]))
 
     assert number == 9
-    assert events_in(kind, body) == [event, event]
+    came = json.decode(text_of(events_in(kind, body)), type=list[type(event)])  # type: ignore[misc]
+    assert came == [event, event]
 
 
 def test_outcomes_come_out_as_they_went_in() -> None:

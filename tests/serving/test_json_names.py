@@ -15,6 +15,8 @@ from fastbandit.serving.problems import Rejection
 from fastbandit.settings.service import Config
 from tests.serving.little_service import Caller, run
 
+BYTES = np.frombuffer(b'[{"a": 1}]', dtype=np.uint8)
+SIZES = np.array([0, len(BYTES)], dtype=np.int64)
 _VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(),
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4),
@@ -71,7 +73,7 @@ def test_a_key_is_found_wherever_it_comes_again(value: dict[str, Any], more: Any
 def test_many_keys_take_one_pass() -> None:
     body = json.dumps([{f"k{n}": n for n in range(300)}] * 20).encode()
 
-    assert not may_repeat(np.frombuffer(body, dtype=np.uint8))
+    assert not may_repeat(np.frombuffer(body, dtype=np.uint8), SIZES[:0], BYTES[:0])
 
 
 def test_a_service_says_which_key_stands_there_twice(config: Config) -> None:
@@ -81,3 +83,33 @@ def test_a_service_says_which_key_stands_there_twice(config: Config) -> None:
         assert (reply.status, reply.body["title"], reply.body["field"]) == (400, "key twice", "k")
 
     run(config, story)
+
+
+KNOWN = (
+    b'{"contextFeatures": [{"features": 1}], "actions": [{"id": "x"}, {"features": [{"a": 1}]}]}'
+)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "is_found"),
+    [
+        (b"", b"", False),
+        (b'"id": "x"', b'"id": "x", "id": "y"', True),
+        (b'"actions": [', b'"actions": [], "actions": [', True),
+        (b"}]}]}", b'}], "features": 2}]}', True),
+        (b'{"features": [{"a"', b'{"features": [], "features": [{"a"', True),
+    ],
+)
+def test_what_is_known_of_actions_is_passed_over(old: bytes, new: bytes, is_found: bool) -> None:
+    body = KNOWN.replace(old, new, 1)
+
+    assert may_repeat(np.frombuffer(body, dtype=np.uint8), SIZES, BYTES) is is_found
+
+
+def test_names_within_what_is_known_are_not_looked_at() -> None:
+    twice = b'[{"a":1,"a":2}]'
+    body = b'{"actions":[{"id":"x","features":%b},{"features" : %b}]}' % (twice, twice)
+
+    check_names(body, [twice] * 2)
+    with pytest.raises(Rejection):
+        check_names(body, [twice, b""])

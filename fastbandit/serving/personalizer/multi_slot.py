@@ -82,7 +82,7 @@ def decide(
         if not actions:
             raise _wrong("A slot needs an action that is left for it.", "slots", slot.id)
         asked = select_of(
-            actions,
+            [OfferedArm(action.id, merged(action.features)) for action in actions],
             decider,
             id=slot_id(event, slot.id),
             context=merged([*(request.context_features or ()), *(slot.features or ())]),

@@ -2,25 +2,73 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
 
+import msgspec
 from msgspec import UNSET
 
+from fastbandit.runtime.offered_arms import Known
 from fastbandit.serving.decider import Decider
 from fastbandit.serving.personalizer.events import decision_id, merged
 from fastbandit.serving.personalizer.schemas import (
-    RankableAction,
+    ActionId,
+    Features,
     RankedAction,
     RankRequest,
     RankResponse,
+    UnreadRankRequest,
 )
 from fastbandit.serving.problems import wrong_field
+from fastbandit.serving.request_arms import KeyedArm
 from fastbandit.serving.schemas import Baseline, OfferedArm, SelectRequest
 from fastbandit.serving.select_reader import new_id
 from fastbandit.storage.events import DecisionMade
 
+_ENCODE = msgspec.json.Encoder().encode
+_UNREAD = msgspec.json.Decoder(UnreadRankRequest, strict=True).decode
+_WHOLE = msgspec.json.Decoder(RankRequest, strict=True).decode
+_IDS = msgspec.json.Decoder(list[ActionId], strict=True).decode
+_FEATURES = msgspec.json.Decoder(Features | None, strict=True).decode
 
-def check_actions(actions: Sequence[RankableAction], most: int) -> None:
+
+class Rank(msgspec.Struct, frozen=True):
+    """A rank that was read, and its actions as arms.
+
+    For each of them `known` holds the bytes of its features, where they came before, or none.
+    """
+
+    request: UnreadRankRequest
+    arms: list[KeyedArm]
+    known: list[Any]
+
+
+def read_rank(body: bytes, seen: Mapping[bytes, Known]) -> Rank:
+    """Read a rank; features that came with an id before, which are in `seen`, need no reading."""
+    try:
+        request = _UNREAD(body)
+        arms, known, new = list[KeyedArm](), list[Any](), list[str]()
+        for action in request.actions:
+            id: str = action.id
+            raw: Any = action.features
+            key = _ENCODE((id, raw, 0))  # unlike any of `select`
+            one = seen.get(key)
+            if one is not None:
+                arms.append(KeyedArm(id, raw, key, one))
+                known.append(raw)
+            else:
+                arms.append(KeyedArm(id, merged(_FEATURES(raw)), key))
+                known.append(b"")
+                new.append(id)
+        if new:
+            _IDS(_ENCODE(new))
+        return Rank(request, arms, known)
+    except msgspec.MsgspecError:
+        _WHOLE(body)  # which says where it is wrong
+        raise
+
+
+def check_actions(actions: Sequence[Any], most: int) -> None:
     """Reject too many actions, and two of one id."""
     if len(actions) > most:
         raise wrong_field(
@@ -40,10 +88,11 @@ def check_actions(actions: Sequence[RankableAction], most: int) -> None:
         )
 
 
-def to_select(request: RankRequest, decider: Decider) -> SelectRequest:
+def to_select(rank: Rank, decider: Decider) -> SelectRequest:
     """Return a rank as a select; the first action that may be chosen is the baseline."""
-    excluded = {*(request.excluded_actions or ())}
-    eligible = [action for action in request.actions if action.id not in excluded]
+    request, eligible = rank.request, rank.arms
+    if excluded := {*(request.excluded_actions or ())}:
+        eligible = [arm for arm in rank.arms if arm.id not in excluded]
     if not eligible:
         raise wrong_field(
             "A rank needs an action that is not excluded: all of them are.",
@@ -56,40 +105,46 @@ def to_select(request: RankRequest, decider: Decider) -> SelectRequest:
         decider,
         id=new_id() if request.event_id is None else decision_id(request.event_id),
         context=merged(request.context_features),
-        baseline=eligible[0].id,
+        baseline=str(eligible[0].id),
     )
 
 
 def select_of(
-    actions: Sequence[RankableAction],
+    arms: Sequence[OfferedArm],
     decider: Decider,
     *,
     id: str,
     context: dict[str, object],
     baseline: str,
 ) -> SelectRequest:
-    """Return the select of one of some actions."""
+    """Return the select of one of some arms."""
     is_named = decider.shadow is not None and decider.shadow.baseline == "request"
     return SelectRequest(
         context=context if context or decider.schema is not None else UNSET,
-        arms=[OfferedArm(action.id, merged(action.features)) for action in actions],
+        arms=[*arms],
         id=id,
         baseline=Baseline(baseline, 1.0) if is_named else None,
     )
 
 
 def response(
-    request: RankRequest, made: DecisionMade, shares: dict[str, float], *, event: str
+    request: UnreadRankRequest, made: DecisionMade, shares: dict[str, float], *, event: str
 ) -> RankResponse:
     """Return the answer to a rank, of a decision as it stands in the log."""
     chosen = str(made.arms[0])
     excluded = {*(request.excluded_actions or ())}
     ids = [action.id for action in request.actions]
-    eligible = [id for id in ids if id not in excluded]
-    shares = _as_logged({id: shares.get(id, 0.0) for id in eligible}, chosen, made)
-    eligible.sort(key=lambda id: (id != chosen, -shares.get(id, 0.0)))
-    ranked = _at_their_place(eligible, ids, excluded)
-    ranking = [RankedAction(id, 0.0 if id in excluded else shares.get(id, 0.0)) for id in ranked]
+    eligible = [id for id in ids if id not in excluded] if excluded else [*ids]
+    if len(shares) < len(eligible):  # a baseline decided
+        shares = {id: shares.get(id, 0.0) for id in eligible}
+    shares = _as_logged(shares, chosen, made)
+    eligible.sort(key=shares.__getitem__, reverse=True)
+    if chosen in eligible:
+        eligible.remove(chosen)
+        eligible.insert(0, chosen)
+    ranked = _at_their_place(eligible, ids, excluded) if excluded else eligible
+    shares |= dict.fromkeys(excluded, 0.0)
+    ranking = [*map(RankedAction, ranked, map(shares.__getitem__, ranked))]
     return RankResponse(ranking, event, chosen)
 
 

@@ -15,11 +15,12 @@ from fastbandit.serving.personalizer import multi_slot, rank, rewards
 from fastbandit.serving.personalizer.admin import AdminRoutes
 from fastbandit.serving.personalizer.configuration import Stored
 from fastbandit.serving.personalizer.events import decision_id, slot_id
+from fastbandit.serving.personalizer.rank import Rank
 from fastbandit.serving.personalizer.schemas import (
     MultiSlotRankRequest,
     MultiSlotRewardRequest,
-    RankRequest,
     RewardRequest,
+    UnreadRankRequest,
 )
 from fastbandit.serving.problems import wrong_field
 from fastbandit.serving.quotas import Quotas
@@ -41,7 +42,6 @@ class PersonalizerRoutes:
     def __init__(self, service: Service, capacity: Capacity, quotas: Quotas) -> None:
         self.service, self.capacity, self.quotas = service, capacity, quotas
         self._config = service.config.personalizer
-        self._read_rank = msgspec.json.Decoder(RankRequest, strict=True).decode
         self._read_reward = msgspec.json.Decoder(RewardRequest).decode
         self._read_slots = msgspec.json.Decoder(MultiSlotRankRequest).decode
         self._read_slot_rewards = msgspec.json.Decoder(MultiSlotRewardRequest).decode
@@ -61,10 +61,11 @@ class PersonalizerRoutes:
         return {f"{self._config.prefix}{path}": methods for path, methods in found.items()}
 
     async def rank(self, body: bytes, key: str) -> Answer:
-        request = await read_body(self._read_rank, body, self.service.large.do)
+        came = await read_body(self._read_rank, body, self.service.large.do)
+        request: UnreadRankRequest = came.request
         rank.check_actions(request.actions, self._config.max_actions)
         decider = self._decider()
-        asked = rank.to_select(request, decider)
+        asked = rank.to_select(came, decider)
         check_size(asked, self.service.config.limits, len(body))
         self.quotas.take(key, "interactions", 1)
         decide = partial(decider.rank, asked, draws=self._config.draws)
@@ -76,6 +77,10 @@ class PersonalizerRoutes:
         (made,) = await self.service.remember([made])
         event = id if request.event_id is None else request.event_id
         return 201, _ENCODE(rank.response(request, revealed(made), shares, event=event))
+
+    def _read_rank(self, body: bytes) -> Rank:
+        serving = self.service.decider.serving
+        return rank.read_rank(body, {} if serving is None else serving.bandit.parts[2].offers)
 
     async def reward(self, body: bytes, key: str) -> Answer:
         event, body = _event_of(body)

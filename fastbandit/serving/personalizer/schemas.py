@@ -8,7 +8,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Annotated, Any
 
-from msgspec import Meta, Struct
+from msgspec import Meta, Raw, Struct
 
 EventId = Annotated[str, Meta(min_length=1, max_length=256)]
 ActionId = Annotated[str, Meta(min_length=1, max_length=256, pattern=r"^[^\x00-\x1f\x7f]*\Z")]
@@ -24,6 +24,13 @@ class RankableAction(Struct, frozen=True):
     features: Features | None = None
 
 
+class UnreadAction(Struct, frozen=True):
+    """An action whose features are bytes that were not read."""
+
+    id: str
+    features: Raw = Raw(b"null")
+
+
 class RankRequest(Struct, frozen=True, rename="camel"):
     """Which of these actions, in this context?"""
 
@@ -32,6 +39,12 @@ class RankRequest(Struct, frozen=True, rename="camel"):
     excluded_actions: list[str] | None = None
     event_id: EventId | None = None
     defer_activation: bool | None = None
+
+
+class UnreadRankRequest(RankRequest, frozen=True, rename="camel"):
+    """A rank, less what its actions say."""
+
+    actions: Annotated[list[UnreadAction], Meta(min_length=1)]  # type: ignore[assignment]
 
 
 class RankedAction(Struct, frozen=True):

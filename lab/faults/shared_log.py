@@ -258,12 +258,18 @@ def _press(port: int, arms: int, every: float, is_ready: Any, is_over: Any, answ
 
 
 def _large(caller: Caller, step: int, ids: list[Any]) -> tuple[str, Any]:
-    if step % 2 == 0:
+    if step % 3 == 0:
         contexts = np.random.default_rng(step).random((_CONTEXTS, 4)).round(3).tolist()
         return "select", caller.ask("/v1/select", {"contexts": contexts, "eligible": ids})
-    caller.ask("/v1/select", {"context": [0.1, 0.2, 0.3, 0.4], "id": f"large-{step}"})
-    rewards = [{"decision": f"large-{step}", "value": 1.0, "part": f"{n}"} for n in range(_REWARDS)]
-    return "rewards", caller.ask("/v1/reward", {"rewards": rewards})
+    id, k = f"large-{step}", 1 if step % 3 == 1 else min(_REWARDS, len(ids))
+    made = caller.ask("/v1/select", {"context": [0.1, 0.2, 0.3, 0.4], "id": id, "k": k})
+    arms = made.content["arms"] if made is not None and made.status == 200 else [0]
+    rewards: list[dict[str, Any]] = [
+        {"decision": id, "value": 1.0, "arm": arms[n % len(arms)], "part": f"{n}"}
+        for n in range(_REWARDS)
+    ]
+    name = "rewards of parts" if k == 1 else "rewards of arms"
+    return name, caller.ask("/v1/reward", {"rewards": rewards})
 
 
 def _asked(caller: Caller, seconds: float, first: int) -> tuple[list[float], int]:

@@ -35,6 +35,7 @@ from lab.faults.stage import Caller
 
 _DRAIN_SECONDS = 120.0
 _ELIGIBLE, _CONTEXTS, _REWARDS = 60_000, 16, 10_000  # as limits.eligible permits
+_ARMS = 1_000  # of one decision
 _SLOWER = 3.0
 _FULL = """
 CREATE FUNCTION fastbandit.full() RETURNS trigger LANGUAGE plpgsql AS
@@ -261,14 +262,16 @@ def _large(caller: Caller, step: int, ids: list[Any]) -> tuple[str, Any]:
     if step % 3 == 0:
         contexts = np.random.default_rng(step).random((_CONTEXTS, 4)).round(3).tolist()
         return "select", caller.ask("/v1/select", {"contexts": contexts, "eligible": ids})
-    id, k = f"large-{step}", 1 if step % 3 == 1 else min(_REWARDS, len(ids))
+    id, k = f"large-{step}", 1 if step % 3 == 1 else min(_ARMS, len(ids))
+    name = "rewards of parts" if k == 1 else "rewards of arms"
     made = caller.ask("/v1/select", {"context": [0.1, 0.2, 0.3, 0.4], "id": id, "k": k})
-    arms = made.content["arms"] if made is not None and made.status == 200 else [0]
+    if made is None or made.status != 200:
+        return name, made
+    arms = made.content["arms"]
     rewards: list[dict[str, Any]] = [
         {"decision": id, "value": 1.0, "arm": arms[n % len(arms)], "part": f"{n}"}
         for n in range(_REWARDS)
     ]
-    name = "rewards of parts" if k == 1 else "rewards of arms"
     return name, caller.ask("/v1/reward", {"rewards": rewards})
 
 

@@ -7,6 +7,7 @@ import os
 import click
 
 from fastbandit.cli.main import Lazy, LazyGroup, run
+from lab.faults.stopping import ending_by_signals
 
 _COMMANDS: Lazy = {
     "architecture": (
@@ -341,6 +342,7 @@ def estimators() -> None:
 @cli.group(cls=LazyGroup, lazy=_FAULTS)
 def faults() -> None:
     """Try to break a service, and see what it keeps."""
+    click.get_current_context().with_resource(ending_by_signals())
 
 
 @cli.group(cls=LazyGroup, lazy=_PLANS)

@@ -193,6 +193,7 @@ async def keep_retaining(config: Config) -> None:
         except asyncio.CancelledError:
             with suppress(ProcessLookupError):
                 process.terminate()
+            await process.wait()
             raise
         if process.returncode:
             reason = error.decode(errors="replace").strip()[-500:]

@@ -30,6 +30,7 @@ from fastbandit.storage.data_folder import LOG_FILE
 from fastbandit.storage.dropping import Range, drop_rows
 from fastbandit.storage.events import Event, EventLog
 from fastbandit.storage.forgetting import empty_wal, forget_seqs
+from fastbandit.storage.log_schema import NewerLogError
 from fastbandit.storage.retention import changing
 from fastbandit.storage.shared import open_log
 from fastbandit.storage.sqlite_files import is_damage
@@ -156,12 +157,16 @@ def change_copy(folder: Path, change: Callable[[apsw.Connection], None]) -> None
     """Change what the copy of a log in a data folder holds, if there is one.
 
     One of an older version is upgraded first. One that cannot be used is removed, with all that it
-    holds: it is made anew when it is next read.
+    holds: it is made anew when it is next read. So is what a copying that was broken off left.
     """
     copy, path = folder / COPY, folder / COPY / LOG_FILE
-    if not path.exists():
+    if not any(one.exists() for one in (path, *_beside(copy))):
         return
     with _writing(folder, _WAIT_SECONDS) as is_ours:
+        for one in _beside(copy) if is_ours else ():  # else who writes it follows the log
+            _remove(one)
+        if not path.exists():
+            return
         try:
             if is_ours:  # else who writes it has upgraded it
                 SqliteLog(path).close()
@@ -176,6 +181,16 @@ def change_copy(folder: Path, change: Callable[[apsw.Connection], None]) -> None
             _LOGGER.warning(said, extra={"copy": str(copy), "reason": str(error)})
 
 
+def _beside(copy: Path) -> tuple[Path, Path]:
+    """Return where a copy is made anew, and where the one of before stands meanwhile."""
+    return copy.with_name(f"{copy.name}.new"), copy.with_name(f"{copy.name}.old")
+
+
+def _remove(folder: Path) -> None:
+    if folder.exists():
+        rmtree(folder)
+
+
 def _remove_older(copy: Path) -> None:
     """Remove what an upgrade left beside a copy: it may hold what is forgotten later."""
     for older in copy.glob(f"{LOG_FILE}.version-*"):
@@ -187,9 +202,10 @@ def _copy(
     source: EventLog, copy: Path, *, seconds: float, warn: Callable[[str], None], progress: Progress
 ) -> None:
     """Go on with the copy, or with a new one beside it where it is of another log."""
-    draft = copy.with_name(f"{copy.name}.new")
+    draft, old = _beside(copy)
     if draft.exists() and not copy.exists():
         draft.rename(copy)
+    _remove(old)
     made = _go_on(source, copy, seconds, progress)
     if made is None:
         made = _go_on(source, draft, seconds, progress)
@@ -202,14 +218,11 @@ def _copy(
                 f"{made.behind:,} events are to be copied anew."
             )
             return
-        old = copy.with_name(f"{copy.name}.old")
-        if old.exists():
-            rmtree(old)
         copy.rename(old)
         draft.rename(copy)
         rmtree(old)
-    elif draft.exists():
-        rmtree(draft)
+    else:
+        _remove(draft)
     if made.behind:
         warn(f"The copy of the shared log is {made.behind:,} events behind.")
     else:
@@ -233,12 +246,12 @@ def _with_room(folder: Path, progress: Progress) -> Progress:
 
 
 def _go_on(source: EventLog, folder: Path, seconds: float, progress: Progress) -> Copied | None:
-    """Copy on, or return None where a folder holds something else."""
+    """Copy on, or return None where a folder holds something else, or of a newer version."""
     try:
         made = copy_log(source, folder, seconds=seconds, progress=progress)
         _remove_older(folder)
         return made
-    except OtherLogError:
+    except (OtherLogError, NewerLogError):
         return None
     except LogError as error:
         if error.__cause__ is not None and is_damage(error.__cause__):

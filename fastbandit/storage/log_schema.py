@@ -127,6 +127,10 @@ _AS_TODAY = {
 """By older versions that can be read as they are: views that name columns as today."""
 
 
+class NewerLogError(LogError):
+    """A file was written by a version of fastbandit that is newer than this one."""
+
+
 def prepare(
     connection: apsw.Connection, path: Path, *, reached: Callable[[str], None] = lambda step: None
 ) -> None:
@@ -181,7 +185,7 @@ def version_of(connection: apsw.Connection, path: Path) -> int:
             f"database. Name another data folder."
         )
     if version > VERSION:
-        raise LogError(
+        raise NewerLogError(
             f"This version reads logs of version {VERSION} and older: {path} has version "
             f"{version}. Install a newer fastbandit."
         )

@@ -38,6 +38,7 @@ from fastbandit.storage.postgres_schema import check_version, prepare
 from fastbandit.storage.shared_clock import SharedClock
 
 _MOST_STAGED = 8_000
+_FEW = 8  # rewards for which arms are looked through while others wait
 _READERS = 4  # connections that read at a time, besides the one that writes
 _PAUSE = 60.0  # seconds until partitions that could not be made are tried again
 
@@ -138,6 +139,8 @@ class PostgresLog:
         self._begin(connection, staged.count)
         copy_into(connection, sql.COPY_DECISIONS, staged.decisions)
         copy_into(connection, sql.COPY_REWARDS, staged.rewards)
+        if staged.rewards.count(b"\n") > _FEW:
+            connection.execute(sql.FIND_ARMS)
         if staged.has_subjects_of_spool:
             connection.execute(sql.FORGET_STAGED)
         self._reached("copied")

@@ -17,7 +17,8 @@ _TYPED = ", ".join(f"{column.name} {column.kind}" for column in DECISION_COLUMNS
 STAGING = f"""
 CREATE TEMPORARY TABLE staged_decisions (position bigint, {_TYPED}, eligible_hash text);
 CREATE TEMPORARY TABLE staged_rewards (
-    position bigint, decision text, arm text, part text, value double precision
+    position bigint, decision text, arm text, part text, value double precision,
+    first_arm text, has_arm boolean
 );
 SET enable_hashjoin = off; SET enable_mergejoin = off; SET enable_seqscan = off;
 SELECT FROM counted, changes, ticks, rewards, decisions, terms, eligible_lists LIMIT 0;
@@ -61,11 +62,26 @@ KNOWN = """
 SELECT made.position, terms.seq FROM head, staged_decisions made JOIN terms ON terms.id = made.id
 WHERE terms.seq <= head.last
 """
+FIND_ARMS = """
+WITH asked AS MATERIALIZED (
+    SELECT decision, array_agg(DISTINCT arm) AS named FROM staged_rewards GROUP BY decision
+), found AS MATERIALIZED (
+    SELECT decision, (arms -> 0)::text AS first, ARRAY(
+        SELECT one::text FROM json_array_elements(arms) one INTERSECT SELECT unnest(named)
+    ) AS known
+    FROM asked JOIN terms ON terms.id = decision WHERE pg_column_size(arms) > 200
+)
+UPDATE staged_rewards came
+SET first_arm = first, has_arm = arm IS NULL AND first IS NOT NULL OR arm = ANY(known)
+FROM found WHERE found.decision = came.decision
+"""  # goes through many arms once, before anyone waits; a decision keeps them until it is forgotten
 INSERT_REWARDS = """
 WITH met AS (
     SELECT came.*, head.last + came.position AS seq, head.at, terms.id IS NOT NULL AS is_met,
         head.at - head.outages > terms.until AS is_late, terms.adds_up, terms.arms,
-        coalesce(came.arm, (terms.arms -> 0)::text) AS named
+        coalesce(
+            came.arm, CASE WHEN terms.id IS NOT NULL THEN first_arm END, (terms.arms -> 0)::text
+        ) AS named
     FROM head CROSS JOIN staged_rewards came
     LEFT JOIN terms ON terms.id = came.decision AND terms.seq < head.last + came.position
 ), nth AS (
@@ -74,9 +90,9 @@ WITH met AS (
         PARTITION BY decision, is_met, named, CASE WHEN adds_up THEN part END ORDER BY position
     )
 ), firsts AS MATERIALIZED (
-    SELECT nth.*, CASE WHEN nth = 1 AND is_met THEN EXISTS (
+    SELECT nth.*, CASE WHEN nth = 1 AND is_met THEN coalesce(has_arm, EXISTS (
         SELECT FROM json_array_elements(arms) one WHERE one::text = named
-    ) END AS has_arm, CASE WHEN nth = 1 AND is_met AND adds_up THEN (
+    )) END AS is_of_it, CASE WHEN nth = 1 AND is_met AND adds_up THEN (
         SELECT earlier.value FROM counted earlier
         WHERE earlier.decision = nth.decision AND earlier.arm = nth.named
             AND earlier.part = nth.part
@@ -86,7 +102,7 @@ WITH met AS (
     ) END AS counted
     FROM nth
 ), judged AS MATERIALIZED (
-    SELECT firsts.*, first_value(has_arm) OVER same AS is_known,
+    SELECT firsts.*, first_value(is_of_it) OVER same AS is_known,
         first_value(counted) OVER same AS earlier
     FROM firsts WINDOW same AS (
         PARTITION BY decision, is_met, named, CASE WHEN adds_up THEN part END ORDER BY nth

@@ -193,8 +193,8 @@ def visited(cluster: Cluster, count: int) -> Iterator[list[Visitor]]:
     finally:
         for visitor in crowd:
             visitor.is_leaving.set()
-        for visitor in crowd:
-            visitor.join()
+    for visitor in crowd:  # after an error nobody waits for answers
+        visitor.join()
 
 
 # -- who disturbs

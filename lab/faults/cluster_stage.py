@@ -157,7 +157,8 @@ def cluster_of(
 ) -> Iterator[Cluster]:
     """Set up and start a cluster with a first version; end all of it at last."""
     with ExitStack() as stack:
-        home = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        folder = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)  # visitors may write yet
+        home = Path(stack.enter_context(folder))
         database = stack.enter_context(little_server())
         own = {"log.url": database.url, "snapshots.url": _snapshots_url(home), **settings}
 

@@ -11,15 +11,14 @@ from click.testing import CliRunner
 
 from fastbandit.storage.events import DecisionMade, RewardCame, TimePassed
 from lab.faults import shared_log as campaign
+from lab.faults.damaged import Damaged, damaged_versions
 from lab.faults.report import tables
 from lab.faults.shared_log import (
     OUTAGES,
-    Damaged,
     Large,
     Outage,
     SharedLogReport,
     _wrong_labels,
-    damaged_versions,
     large_requests,
     outage_of,
     shared_log_command,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Iterator
 from contextlib import closing
 from fcntl import LOCK_EX, flock
@@ -17,8 +18,10 @@ from shared_days import make_older
 
 from fastbandit.errors import LogError, LogUnavailableError
 from fastbandit.storage.events import DecisionMade, Event, TimePassed
-from fastbandit.storage.local_copy import Copied, copy_log, local_copy
+from fastbandit.storage.local_copy import Copied, change_copy, copy_log, local_copy
+from fastbandit.storage.log_schema import VERSION
 from fastbandit.storage.postgres_log import PostgresLog
+from fastbandit.storage.sqlite_files import connect
 from fastbandit.storage.sqlite_log import SqliteLog
 from lab.postgres_server import LittleServer
 
@@ -143,6 +146,42 @@ def test_a_damaged_copy_is_made_anew(log: PostgresLog, database: str, tmp_path: 
     assert events_in(local_copy(database, tmp_path)) == log.read()
 
 
+def test_a_copy_of_a_newer_version_is_made_anew(
+    log: PostgresLog, database: str, tmp_path: Path
+) -> None:
+    decide(log, count=5, seed=1)
+    make_newer(local_copy(database, tmp_path))
+
+    assert events_in(local_copy(database, tmp_path)) == log.read()
+
+
+def test_what_a_copying_left_that_was_broken_off_goes_with_the_next(
+    log: PostgresLog, database: str, tmp_path: Path
+) -> None:
+    decide(log, count=5, seed=1)
+    copy = local_copy(database, tmp_path).parent
+    shutil.copytree(copy, tmp_path / "copy.old")
+    copy.rename(tmp_path / "copy.new")
+
+    assert events_in(local_copy(database, tmp_path)) == log.read()
+    assert {path.name for path in tmp_path.iterdir()} == {"copy", "copy.lock"}
+
+
+@pytest.mark.parametrize("has_copy", [True, False])
+def test_what_a_copying_left_that_was_broken_off_goes_where_something_is_forgotten(
+    has_copy: bool, tmp_path: Path
+) -> None:
+    for name in ["copy.new", "copy.old", *["copy"] * has_copy]:
+        (tmp_path / name).mkdir()
+        SqliteLog(tmp_path / name / "events.db").close()
+    changed: list[object] = []
+
+    change_copy(tmp_path, changed.append)
+
+    assert {path.name for path in tmp_path.iterdir()} == {"copy.lock", *["copy"] * has_copy}
+    assert len(changed) == has_copy
+
+
 def test_while_the_database_is_away_the_copy_says_its_age(
     log: PostgresLog, database: str, own_server: LittleServer, tmp_path: Path
 ) -> None:
@@ -220,6 +259,11 @@ def test_a_folder_that_cannot_be_written_to_is_named(database: str, tmp_path: Pa
 
     with pytest.raises(LogError, match="needs a folder that can be written to"):
         local_copy(database, tmp_path / "file")
+
+
+def make_newer(path: Path) -> None:
+    with closing(connect(path)) as connection:
+        connection.execute(f"PRAGMA user_version = {VERSION + 1}")
 
 
 def begin_anew(url: str) -> None:

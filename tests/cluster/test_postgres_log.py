@@ -136,6 +136,43 @@ def test_many_rewards_of_one_decision_are_judged_one_after_the_other(log: Postgr
     assert [one.status for one in outcomes] == ["counted", "duplicate"] * 50
 
 
+@pytest.mark.parametrize("adds_up", [False, True])
+@pytest.mark.parametrize("arms", [2, 300])
+def test_many_rewards_are_judged_alike_among_few_arms_and_many(
+    url: str, schema: str, arms: int, adds_up: bool
+) -> None:
+    clock = Clock()
+    log, memory = PostgresLog(url, schema=schema, clock=clock), MemoryLog(clock=clock)
+    decision = structs.replace(
+        made("a", adds_up=adds_up), arms=[f"arm {n}" for n in range(arms)], scores=[0.0] * arms
+    )
+    told = [RewardCame("a", 1.0, f"arm {n}", f"{n % 3}") for n in (0, 1, arms - 1, arms, 1)]
+    told += [RewardCame("a", value, part="0") for value in (1.0, 2.0)]
+    told += [RewardCame(id, 1.0, "arm 1") for id in ("b", "nobody")]
+
+    for events in [[decision], [structs.replace(decision, id="b"), *told], told]:
+        assert log.append(events) == memory.append(events)
+
+    assert log.read() == memory.read()
+    log.close()
+
+
+def test_arms_of_many_rewards_are_looked_through_before_others_wait(log: PostgresLog) -> None:
+    many = [f"arm {n}" for n in range(300)]
+    log.append([structs.replace(made("a"), arms=many, scores=[0.0] * 300)])
+    found = list[object]()
+
+    def look(step: str) -> None:
+        if step == "copied":
+            staged = "SELECT first_arm, has_arm FROM staged_rewards ORDER BY position"
+            found.extend(log._opened().execute(staged).fetchall())
+
+    log._reached = look
+    log.append([RewardCame("a", 1.0, arm) for arm in [None, "arm 7", "other", *many[8:]]])
+
+    assert found[:3] == [('"arm 0"', True), ('"arm 0"', True), ('"arm 0"', False)]
+
+
 def test_a_reward_that_adds_up_is_looked_up_by_its_part(log: PostgresLog) -> None:
     log.append([made("a")])
     connection = log._opened()

@@ -13,7 +13,12 @@ from typing import Any
 import pytest
 
 from fastbandit.errors import FastbanditError, SettingError
-from fastbandit.serving.learner_process import LearnerProcess, check_startup, environment_of
+from fastbandit.serving.learner_process import (
+    LearnerProcess,
+    check_startup,
+    environment_of,
+    keep_retaining,
+)
 from fastbandit.serving.metrics import Metrics
 from fastbandit.settings.service import Config
 from fastbandit.settings.service_files import read_config
@@ -39,6 +44,28 @@ def test_what_an_earlier_learner_said_is_forgotten(tmp_path: Path) -> None:
         return learner.state()
 
     assert asyncio.run(story()) == {}
+
+
+def test_who_stops_retention_waits_until_its_process_has_ended(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    started, start = list[asyncio.subprocess.Process](), asyncio.create_subprocess_exec
+
+    async def sleeper(*command: str, **options: Any) -> asyncio.subprocess.Process:
+        started.append(await start(sys.executable, "-c", "input()", stdin=asyncio.subprocess.PIPE))
+        return started[0]
+
+    async def story() -> None:
+        task = asyncio.create_task(keep_retaining(config_in(tmp_path)))
+        while not started:
+            await asyncio.sleep(0.01)
+        await asyncio.sleep(0)
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+        assert started[0].returncode is not None
+
+    monkeypatch.setattr("asyncio.create_subprocess_exec", sleeper)
+    asyncio.run(story())
 
 
 _REPORTS = "import pathlib, sys; pathlib.Path(sys.argv[1]).write_text(sys.argv[2])"

@@ -68,14 +68,14 @@ def _are_groups(items: list[Any], ids: ArmIds) -> bool:
     return bool(items) and all(map(is_group, items)) and not any(item in ids for item in items)
 
 
-def known_of(items: list[Any], rows: ArmRows) -> tuple[list[Any], int]:
+def known_of(ids: list[Any], rows: ArmRows) -> tuple[list[Any], int]:
     """Return the ids of arms that can be chosen, and how many others there are; or all."""
-    found = rows.live_rows_of(items)
+    found = rows.live_rows_of(ids)
     are_live = found >= 0
-    count = len(items) - int(np.count_nonzero(are_live))
-    if count and count == len(items):
-        return items, 0
+    count = len(ids) - int(np.count_nonzero(are_live))
+    if count and count == len(ids):
+        return ids, 0
     if count:
-        items = [item for item, is_live in zip(items, are_live.tolist(), strict=True) if is_live]
+        ids = [id for id, is_live in zip(ids, are_live.tolist(), strict=True) if is_live]
         found = found[are_live]
-    return KnownIds(items, rows, found), count
+    return KnownIds(ids, rows, found), count

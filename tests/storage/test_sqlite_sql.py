@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import apsw
@@ -18,7 +19,8 @@ STATEMENTS = {name: sql for name, sql in STATEMENTS.items() if name.isupper() an
 def test_a_statement_fits_the_tables(name: str, log: SqliteLog, tmp_path: Path) -> None:
     connection = apsw.Connection(str(tmp_path / "events.db"))
     sql = STATEMENTS[name]
-    count = sql.count("?") if "?1" not in sql else 2 if "?2" in sql else 1
+    numbers = {int(number) for number in re.findall(r"\?(\d+)", sql)}
+    count = max(numbers, default=sql.count("?"))
 
     assert connection.execute(f"EXPLAIN {sql}", ["[]"] * count).fetchall()
     connection.close()

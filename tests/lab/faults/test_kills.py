@@ -45,6 +45,7 @@ WHOLE = KillReport(
     versions=2,
     learned=9,
     faults=[],
+    minutes=0.5,
 )
 
 
@@ -162,14 +163,18 @@ def test_a_report_is_whole_only_without_faults(change: dict[str, Any]) -> None:
     assert not replace(WHOLE, **change).is_whole
 
 
-def test_the_command_fails_where_a_restart_is_slow(monkeypatch: pytest.MonkeyPatch) -> None:
-    slow = replace(WHOLE, slowest_restart_seconds=2.5)
+@pytest.mark.parametrize("change", [{"slowest_restart_seconds": 2.5}, {"minutes": 10.0}])
+def test_the_command_fails_where_restarts_are_slow_or_versions_rare(
+    monkeypatch: pytest.MonkeyPatch, change: dict[str, float]
+) -> None:
+    slow = replace(WHOLE, **change)
     monkeypatch.setattr(campaign, "kill_rounds", lambda *args, **settings: slow)
 
     done = CliRunner().invoke(kills_command, ["--json"])
 
     assert done.exit_code == 1
-    said, wanted = json.loads(done.stdout), {**asdict(slow), "versions_per_minute": 0.0}
+    rate = 1 / slow.minutes
+    said, wanted = json.loads(done.stdout), {**asdict(slow), "versions_per_minute": rate}
     assert {name: said[name] for name in wanted} == wanted
 
 

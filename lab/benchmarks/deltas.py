@@ -142,7 +142,7 @@ def measure_deltas(
     """
     environment = Synthetic(dim=_FEATURES, arms=arms)
     own = {} if preset == "little" else {"select.preset": preset}
-    settings = {"learn.keep": _KEPT, **own}
+    settings = {"learn.keep": _KEPT, "limits.contexts": 1_000, **own}
     if url:
         shared = {"log.url": url, "snapshots.url": f"file://{home}/shared"}
         stage = write_stage(home, environment, {**settings, **shared})

@@ -261,7 +261,6 @@ class OverloadProtocol(HttpToolsProtocol):
         self._write(rejection, is_last=True)
         if self.transport.can_write_eof():
             self.transport.write_eof()  # an answer is lost where what was sent is not read
-        self._app.arrivals.read_later(self, self.loop)
         self.loop.call_later(_LINGER_SECONDS, self.transport.abort)
 
     def _discard(self, size: int) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import shlex
 import signal
@@ -33,6 +34,7 @@ from fastbandit.settings.service import Config
 _LESS_URGENT = 5
 _WATCH_SECONDS = 0.5
 _ENDING_SECONDS = 1.0
+_PR_SET_PDEATHSIG = 1
 
 
 @dataclass(frozen=True)
@@ -185,10 +187,13 @@ def _learn_tables(options: Options) -> None:
 
 
 def end_with(parent: int) -> None:
-    """End this process as SIGTERM does, once its parent is another: the service was killed.
+    """End this process once its parent is another: the service was killed.
 
-    A compiler may hold that up: then it ends at once, which leaves nothing half-done either.
+    Imports and compilers hold that up, so it ends at once where the kernel tells of the parent's
+    death, as Linux does, and after a while elsewhere: that leaves nothing half-done either.
     """
+    if os.uname().sysname == "Linux":
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
 
     def watch() -> None:
         while os.getppid() == parent:

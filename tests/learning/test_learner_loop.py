@@ -31,7 +31,14 @@ from little_service import little_config
 from fastbandit.cli.learn import end_with
 from fastbandit.learning.learner_loop import run_learner
 config = little_config(Path(sys.argv[1]))
-if len(sys.argv) > 2 and os.fork() == 0:  # the child learns, its parent waits to be killed
+if sys.argv[2:] == ["holding Python's lock"] and os.fork() == 0:
+    import ctypes, fcntl
+    end_with(os.getppid())
+    lock = Path(sys.argv[1], "learner.lock").open("w")
+    fcntl.flock(lock, fcntl.LOCK_EX)
+    Path(sys.argv[1], "learner.json").write_text('{"state": "waiting"}')
+    ctypes.PyDLL(None).sleep(60)
+elif len(sys.argv) > 2 and os.fork() == 0:  # the child learns, its parent waits to be killed
     end_with(os.getppid())
     run_learner(config)
 elif len(sys.argv) > 2:
@@ -97,10 +104,11 @@ def test_it_learns_as_the_log_grows_until_it_is_stopped(
     assert learner.wait(timeout=30) == 0
 
 
+@pytest.mark.parametrize("how", ["as a child", "holding Python's lock"])
 def test_it_ends_when_its_parent_is_killed(
-    tmp_path: Path, started: Callable[..., subprocess.Popen[bytes]]
+    tmp_path: Path, started: Callable[..., subprocess.Popen[bytes]], how: str
 ) -> None:
-    parent = started(tmp_path, "as a child")
+    parent = started(tmp_path, how)
     until(lambda: state_in(tmp_path).get("state") == "waiting")
     assert not is_free(tmp_path)
     parent.kill()

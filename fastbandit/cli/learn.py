@@ -34,7 +34,6 @@ from fastbandit.settings.service import Config
 _LESS_URGENT = 5
 _WATCH_SECONDS = 0.5
 _ENDING_SECONDS = 1.0
-_PR_SET_PDEATHSIG = 1
 
 
 @dataclass(frozen=True)
@@ -189,11 +188,10 @@ def _learn_tables(options: Options) -> None:
 def end_with(parent: int) -> None:
     """End this process once its parent is another: the service was killed.
 
-    Imports and compilers hold that up, so it ends at once where the kernel tells of the parent's
-    death, as Linux does, and after a while elsewhere: that leaves nothing half-done either.
+    Imports and compilers hold that up, so Linux ends it at once; nothing is left half-done.
     """
     if os.uname().sysname == "Linux":
-        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+        ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
 
     def watch() -> None:
         while os.getppid() == parent:

@@ -163,9 +163,11 @@ def _search(name: str, arm: Features, modules: Iterable[str], *, is_fourier: boo
     columns = _columns(arm)
     if kind is GradientAscent and is_fourier:  # a draw has many tops: climb from the best of many
         return GradientAscent(starts=4, steps=20, far=0, scan=256)
+    # The best arm is harder to come by in more dimensions: look at more arms.
+    if kind is GradientAscent and columns > 8:
+        return GradientAscent(step_size=0.5, partitions=8, far=64)
     if kind is GradientAscent:
         return GradientAscent(far=0 if columns <= 4 else 64)
-    # The best arm is harder to come by in more dimensions: look at more arms.
     if kind is GeneratorSearch and columns <= 4:
         return GeneratorSearch(partitions=1, far=0, steps=1, hops=2, beam=1)
     if kind is GeneratorSearch and columns > 8:

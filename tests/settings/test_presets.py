@@ -126,3 +126,13 @@ def test_the_default_recipe_needs_at_most_128_scores_and_2_look_ups(exploration:
 
     assert most <= 128
     assert search.lookups <= 2
+
+
+@pytest.mark.parametrize(("columns", "partitions"), [(8, 1), (9, 8)])
+def test_ascent_looks_into_more_partitions_where_arms_have_many_columns(
+    columns: int, partitions: int
+) -> None:
+    search = planned(arm=Dense(columns), search="ascent").search
+
+    assert isinstance(search, GradientAscent)
+    assert search.partitions == partitions

@@ -131,7 +131,7 @@ class Calls:
         return became
 
     def rewards(self, rewards: Sequence[Reward]) -> Call[list[str]]:
-        """Deliver rewards in one request; return what became of each."""
+        """Deliver rewards, up to 1,000 in a request; return what became of each."""
         return self.delivery.rewards(rewards)
 
     def flush(self, deadline_seconds: float | None = None) -> Call[Flushed]:

@@ -81,15 +81,15 @@ class Delivery:
         return Flushed(sent, rejected, left)
 
     def _deliver(self, rewards: list[Reward], end: float) -> Call[list[str]]:
-        if not rewards:
-            return []
+        statuses: list[str] = []
         try:
-            return (yield from self._send(rewards, end))
+            while left := rewards[len(statuses) :]:
+                statuses += yield from self._send(left[:MANY], end)
         except ServiceUnavailable:
             if self.spool is None:
                 raise
-        yield from self._store(rewards)
-        return [SPOOLED] * len(rewards)
+        yield from self._store(left)
+        return statuses + [SPOOLED] * len(left)
 
     def _store(self, rewards: list[Reward], *, are_unknown: bool = False) -> Call[None]:
         if self.spool is not None and rewards:

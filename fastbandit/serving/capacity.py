@@ -15,10 +15,10 @@ _NEARLY = 32  # rows: a request of so many contexts would find no room
 _WEIGHT = 1 / 16  # of the last request in what is usual
 _TICK_SECONDS = 0.005
 _FREE = 5  # rejections in a tick that hold up no connection
-_HELD_SECONDS = 0.06
-_MOST_LATE = 30
-"""A connection is held for so long, unless more than so many a tick would be read again: each
-rejection takes some 15 microseconds, all of them a tenth of a core at most."""
+_HELD_SECONDS = 0.075
+_MOST_LATE = 6_000
+"""A connection is rejected again so long after it was, unless more than so many a second would be:
+each rejection takes some 15 microseconds, all of them a tenth of a core at most."""
 
 
 class _Held(Protocol):
@@ -41,7 +41,7 @@ class Capacity:
         self.most, self.most_rows = most, _ROWS * most
         self.rows, self._unread, self._usual = 0, 0, 1.0
         self._held: deque[tuple[float, _Held]] = deque()
-        self._is_ticking, self._left, self._answered = False, 0, 0
+        self._is_ticking, self._left, self._answered, self._ticked = False, 0, 0, 0.0
 
     def is_full(self, under_way: int) -> bool:
         """Return whether a select that comes now would be rejected, or nearly any."""
@@ -76,7 +76,7 @@ class Capacity:
         """Count a rejection; where there were too many, do not read that connection for a while."""
         if not self._is_ticking:
             self._is_ticking, self._left = True, _FREE
-            self._answered = one.server_state.total_requests
+            self._answered, self._ticked = one.server_state.total_requests, one.loop.time()
             one.loop.call_later(_TICK_SECONDS, self._tick, one.loop, one.server_state)
         self._left -= 1
         if self._left < 0:
@@ -84,13 +84,18 @@ class Capacity:
             self._held.append((one.loop.time(), one))
 
     def _tick(self, loop: AbstractEventLoop, state: ServerState) -> None:
-        """Read connections again: one for two answers since the last tick, or as room allows."""
+        """Read connections again: one for two answers since the last tick, or as room allows.
+
+        What is read again is answered in the next turn of the loop, which may take as long as this.
+        """
+        now = loop.time()
+        turn, self._ticked = now - self._ticked, now
         answered, self._answered = self._answered, state.total_requests
         rows = int((self.most_rows - self.rows) / max(_ROWS, self._usual))
         free = min(self.most - len(state.tasks), rows)
         count, self._left = max(_FREE, (self._answered - answered) // 2, free), _FREE
-        late = loop.time() - _HELD_SECONDS
-        while self._held and (count > 0 or (self._held[0][0] <= late and count > -_MOST_LATE)):
+        late, most_late = now - _HELD_SECONDS + 2 * turn, int(turn * _MOST_LATE)
+        while self._held and (count > 0 or (self._held[0][0] <= late and count > -most_late)):
             count -= 1
             one = self._held.popleft()[1]
             if not one.transport.is_closing():

@@ -34,58 +34,34 @@ def is_long(request: SelectRequest) -> bool:
 
 def check_size(request: SelectRequest, limits: LimitsConfig, size: int) -> int:
     """Return the interactions that a select of so many bytes makes, or reject it as too much."""
-    rows, listed = rows_of(request), _listed(request)
-    _check(
-        rows,
-        "contexts",
-        limits.contexts,
-        said=f"{rows:,} contexts",
-        field="contexts",
-        value=rows,
-    )
-    _check(
-        rows * listed,
-        "eligible",
-        limits.eligible,
-        said=f"{rows:,} contexts × {listed:,} eligible ids or arms",
-        field="arms" if request.arms is not None else "eligible",
-        value=listed,
-    )
-    _check(
-        rows * request.k,
-        "interactions",
-        limits.interactions,
-        said=f"{rows:,} contexts × k = {request.k:,}",
-        field="k",
-        value=request.k,
-    )
-    columns = len(request.columns)
-    _check(
-        rows * request.k * columns,
-        "eligible",
-        limits.eligible,
-        said=f"{rows:,} contexts × k = {request.k:,} × {columns:,} columns",
-        field="columns",
-        value=columns,
-    )
+    rows, listed, columns = rows_of(request), _listed(request), len(request.columns)
+    chosen = f"{rows:,} contexts × k = {request.k:,}"
+    _check(limits, "contexts", rows, f"{rows:,} contexts", field="contexts", value=rows)
+    said = f"{rows:,} contexts × {listed:,} eligible ids or arms"
+    field = "arms" if request.arms is not None else "eligible"
+    _check(limits, "eligible", rows * listed, said, field=field, value=listed)
+    _check(limits, "interactions", rows * request.k, chosen, field="k", value=request.k)
+    said = f"{chosen} × {columns:,} columns"
+    _check(limits, "eligible", rows * request.k * columns, said, field="columns", value=columns)
     written = size + rows * (_ROW_BYTES + request.k * _ARM_BYTES)
     if rows > 1 and request.arms is not None:  # each decision holds them; eligible ids, all one
         written += (rows - 1) * len(msgspec.json.encode(request.arms))
-    _check(
-        written,
-        "log_bytes",
-        limits.log_bytes,
-        said=f"{written:,} bytes in the log",
-        field="context" if request.contexts is UNSET else "contexts",
-        value=rows,
-    )
+    field = "context" if request.contexts is UNSET else "contexts"
+    _check(limits, "log_bytes", written, f"{written:,} bytes in the log", field=field, value=rows)
     return rows * request.k
 
 
-def _check(count: int, name: str, most: int, *, said: str, field: str, value: Any) -> None:
-    if count > most:
+def check_rewards(count: int, limits: LimitsConfig) -> None:
+    """Reject a request of so many rewards if that is too much."""
+    _check(limits, "rewards", count, f"{count:,} rewards", field="rewards", value=count)
+
+
+def _check(
+    limits: LimitsConfig, name: str, count: int, said: str, *, field: str, value: Any
+) -> None:
+    if count > (most := getattr(limits, name)):
         raise wrong_field(
-            f"A select may be at most limits.{name} = {most:,}: got {said}.",
+            f"A request may be at most limits.{name} = {most:,}: got {said}.",
             fix=f"Ask for less at a time, or raise limits.{name}.",
             field=field,
             value=value,

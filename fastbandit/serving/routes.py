@@ -28,7 +28,7 @@ from fastbandit.serving.problems import Rejection, wrong_field
 from fastbandit.serving.promotion import promote_command
 from fastbandit.serving.quotas import Quotas
 from fastbandit.serving.rejections import overloaded
-from fastbandit.serving.request_limits import check_size, is_long, rows_of
+from fastbandit.serving.request_limits import check_rewards, check_size, is_long, rows_of
 from fastbandit.serving.schema_guard import arm_schema_of
 from fastbandit.serving.service import Service
 from fastbandit.storage.arm_changes import ArmsOutcome
@@ -125,6 +125,7 @@ class Routes:
         if self.service.writer.waiting >= 2 * self.capacity.most_rows:
             raise self._too_many()
         given = _rewards_of(request, weighs=self._weighs)
+        check_rewards(len(given), self.service.config.limits)
         self.quotas.take(key, "interactions", len(given))
         is_list = request.rewards is not UNSET or request.outcomes is not UNSET
         is_many = len(given) > _MANY_REWARDS

@@ -16,7 +16,7 @@ Written: TypeAlias = "asyncio.Future[list[Outcome]]"
 FEW = 64
 """A request of so many events waits for no larger one but the part that is being written."""
 _MOST_AT_ONCE = 1024
-_MOST_OF_ONE = 256  # events of one large request in a group: others do not wait for the rest
+_MOST_OF_ONE = 128  # events of one large request in a group: others do not wait for the rest
 _BUSY = 16
 _GATHERING_SECONDS = 0.002
 """After a group of so many events the next gathers for so long: each wakes two threads, which

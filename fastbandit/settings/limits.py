@@ -29,6 +29,7 @@ class LimitsConfig:
     )
     contexts: int = entry(256, "contexts of a select; at most 1000", FROM_1)
     interactions: int = entry(10000, "contexts × k of a select", FROM_1)
+    rewards: int = entry(1000, "rewards of a request; at most 10000", FROM_1)
     log_bytes: int = entry(16777216, "that a select may write to the log", FROM_1)
     requests_per_second: float = entry(0.0, "of one key; more get 429; 0 for any number", FROM_0)
     interactions_per_second: float = entry(

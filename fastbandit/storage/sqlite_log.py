@@ -307,6 +307,7 @@ def _make_durable(connection: apsw.Connection, path: Path) -> None:
             f"has the mode {mode!r}. Name a data folder on a local disk."
         )
     connection.execute("PRAGMA synchronous = FULL")
+    connection.execute("PRAGMA wal_autocheckpoint = 250")  # pages, for which the next append waits
     connection.execute("PRAGMA secure_delete = FAST")  # no page keeps what moved to another
     connection.execute("PRAGMA fullfsync = ON")  # macOS keeps what fsync wrote in the drive's cache
 

@@ -34,7 +34,7 @@ from lab.faults.ending import end_with_report
 from lab.faults.stage import Caller
 
 _DRAIN_SECONDS = 120.0
-_ELIGIBLE, _CONTEXTS, _REWARDS = 60_000, 16, 10_000  # as limits.eligible permits
+_ELIGIBLE, _CONTEXTS, _REWARDS = 60_000, 16, 1_000  # as the limits permit
 _ARMS = 1_000  # of one decision
 _SLOWER = 3.0
 _FULL = """

@@ -21,7 +21,7 @@ import msgspec
 import numpy as np
 
 from fastbandit.progress import Progress, progress_bar, silent
-from fastbandit.serving.schemas import MOST_CONTEXTS, MOST_OFFERED
+from fastbandit.serving.schemas import MOST_CONTEXTS, MOST_OFFERED, MOST_REWARDS
 from fastbandit.settings.limits import LimitsConfig
 from lab.faults.ending import end_with_report
 from lab.faults.load import Answers, Load, load_from_process
@@ -31,7 +31,6 @@ from lab.faults.throughput import TRAINED, trained_stage
 
 SLOWER, GROWTH_BYTES = 3.0, 100 * 2**20
 _DIM = 8
-_REWARDS = 10_000
 
 
 @dataclass(frozen=True)
@@ -121,7 +120,8 @@ def largest(arms: int, limits: LimitsConfig) -> Iterator[tuple[str, str, dict[st
     k = limits.interactions // most
     yield "contexts × k", select, {"contexts": contexts, "k": k}
     yield "propensities", select, {"contexts": contexts, "propensity": True}
-    rewards = [{"decision": f"nobody-{n}", "value": 1.0} for n in range(_REWARDS)]
+    count = min(limits.rewards, MOST_REWARDS)
+    rewards = [{"decision": f"nobody-{n}", "value": 1.0} for n in range(count)]
     yield "rewards", "/v1/reward", {"rewards": rewards}
 
 

@@ -57,6 +57,24 @@ def test_a_failing_service_spools_rewards(
     assert kept(path) == rewards("a", "b")
 
 
+def test_many_rewards_go_in_requests_of_a_thousand(
+    path: Path, known: FakeService, connect: Connect
+) -> None:
+    client = connect(known.url, spool=path, retries=ONCE)
+    known.failures = [
+        lambda handler: handler.reply(
+            200, {"rewards": [{"decision": "a", "status": "counted"}] * 1_000}
+        ),
+        reject(503),
+    ]
+
+    found = client.rewards([Reward("a", 1.0, part=f"{n}") for n in range(2_100)])
+
+    assert [len(body["rewards"]) for body in known.asked("/v1/reward")] == [1_000, 1_000]
+    assert [status == SPOOLED for status in found] == [False] * 1_000 + [True] * 1_100
+    assert Spool(path).count() == 1_100
+
+
 def test_the_next_reward_that_is_delivered_brings_along_those_that_waited(
     path: Path, known: FakeService, connect: Connect
 ) -> None:

@@ -79,3 +79,33 @@ def test_connections_that_were_rejected_are_read_again_though_there_is_no_room()
         assert all(one.is_read for one in some)
 
     asyncio.run(story())
+
+
+class _Clock:
+    """An event loop whose time is set by hand; `due` is what it would call next."""
+
+    now, due = 0.0, staticmethod(lambda: None)
+
+    def time(self) -> float:
+        return self.now
+
+    def call_later(self, seconds: float, call: Any, *given: Any) -> None:
+        self.due = lambda: call(*given)
+
+
+def test_connections_are_read_again_earlier_where_turns_of_the_loop_take_long() -> None:
+    read = []
+    for turn in (0.005, 0.03):
+        loop: Any = _Clock()
+        capacity = Capacity(1)
+        state = SimpleNamespace(total_requests=0, tasks={object()})
+        some = [_Connection(state, loop) for _ in range(200)]
+        for one in some:
+            capacity.hold(one)
+        while loop.now < 0.06:
+            loop.now += turn
+            loop.due()
+        read.append(sum(one.is_read for one in some))
+
+    assert read[0] < 100
+    assert read[1] == 200

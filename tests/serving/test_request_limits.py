@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from fastbandit.serving.problems import Rejection
-from fastbandit.serving.request_limits import check_size, is_large, is_long
+from fastbandit.serving.request_limits import check_rewards, check_size, is_large, is_long
 from fastbandit.serving.schemas import OfferedArm, SelectRequest
 from fastbandit.settings.limits import LimitsConfig
 from fastbandit.settings.service import Config
@@ -51,6 +51,15 @@ def test_a_limit_that_is_passed_is_named(
     assert (problem.status, problem.field) == (422, field)
     assert f"limits.{name} = {most:,}" in problem.detail
     assert f"raise limits.{name}" in problem.fix
+
+
+def test_too_many_rewards_are_refused_by_the_name_of_their_limit() -> None:
+    limits = LimitsConfig(rewards=3)
+    check_rewards(3, limits)
+
+    with pytest.raises(Rejection, match=r"at most limits\.rewards = 3: got 4 rewards") as caught:
+        check_rewards(4, limits)
+    assert (caught.value.problem.status, caught.value.problem.field) == (422, "rewards")
 
 
 def test_what_is_just_within_the_limits_passes() -> None:

@@ -121,15 +121,15 @@ def test_who_has_many_events_lets_others_go_in_between() -> None:
         writer = Writer(lambda: log, asyncio.get_running_loop())
         await writer.start()
         log.gate.clear()
-        many = writer.submit([TimePassed() for _ in range(600)])
+        many = writer.submit([TimePassed() for _ in range(300)])
         while writer._gathered and not writer._gathered[0].taken:
             await asyncio.sleep(0)
         other = writer.submit([TimePassed()])
         log.gate.set()
-        assert [outcome.seq for outcome in await other] == [257]
+        assert [outcome.seq for outcome in await other] == [129]
         seqs = [outcome.seq for outcome in await many]
-        assert seqs == [*range(1, 257), *range(258, 602)]
-        assert (log.groups, writer.waiting) == ([256, 1, 256, 88], 0)
+        assert seqs == [*range(1, 129), *range(130, 302)]
+        assert (log.groups, writer.waiting) == ([128, 1, 128, 44], 0)
         await writer.stop()
 
     asyncio.run(story())
@@ -175,8 +175,8 @@ def test_a_log_with_a_spool_takes_decisions_a_part_at_a_time() -> None:
     async def story() -> None:
         writer = Writer(lambda: log, asyncio.get_running_loop(), is_whole=False)
         await writer.start()
-        await writer.submit([decision(str(number)) for number in range(300)])
-        assert log.groups == [256, 44]
+        await writer.submit([decision(str(number)) for number in range(170)])
+        assert log.groups == [128, 42]
         await writer.stop()
 
     asyncio.run(story())
@@ -192,17 +192,17 @@ def test_small_requests_and_parts_of_large_ones_take_turns() -> None:
         first = writer.submit([TimePassed()])
         while writer._gathered:  # the first group is on its way
             await asyncio.sleep(0)
-        large = [writer.submit([TimePassed() for _ in range(300 + n)]) for n in range(2)]
+        large = [writer.submit([TimePassed() for _ in range(170 + n)]) for n in range(2)]
         small = [writer.submit([TimePassed()]) for _ in range(3)]
         log.gate.set()
         await asyncio.gather(first, *large, *small)
         assert log.groups == [
             1,
             3,
-            256,
-            256,
-            44,
-            45,
+            128,
+            128,
+            42,
+            43,
         ]  # neither large one waits for all of the other
         await writer.stop()
 

@@ -75,6 +75,15 @@ def test_a_failed_append_leaves_all_or_nothing_and_the_next_one_works(
     log.close()
 
 
+def test_what_an_append_may_have_to_copy_into_the_file_stays_small(tmp_path: Path) -> None:
+    log = SqliteLog(tmp_path / "events.db")
+    for first in range(0, 4_000, 100):
+        log.append([made(f"{n}" * 100) for n in range(first, first + 100)])
+
+    assert (tmp_path / "events.db-wal").stat().st_size < 2 * 2**20
+    log.close()
+
+
 def test_events_of_another_kind_after_a_failed_append_get_other_numbers(
     path: Path, disk: VolatileDisk
 ) -> None:

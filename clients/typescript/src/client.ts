@@ -155,7 +155,7 @@ export class Client {
     return became as Became;
   }
 
-  /** Deliver rewards in one request; return what became of each. */
+  /** Deliver rewards, up to 1,000 in a request; return what became of each. */
   rewards(rewards: readonly RewardFor[]): Promise<Became[]> {
     return this.#delivery.rewards(rewards);
   }

@@ -76,14 +76,18 @@ export class Delivery {
   }
 
   async #deliver(rewards: readonly Reward[], end: number): Promise<Became[]> {
-    if (rewards.length === 0) return [];
+    const statuses: Became[] = [];
     try {
-      return await this.#send(rewards, end);
+      while (statuses.length < rewards.length) {
+        const next = rewards.slice(statuses.length, statuses.length + MANY);
+        statuses.push(...(await this.#send(next, end)));
+      }
     } catch (error) {
       if (this.#spool === null || !(error instanceof ServiceUnavailable)) throw error;
     }
-    this.#store(rewards);
-    return rewards.map(() => SPOOLED);
+    const left = rewards.slice(statuses.length);
+    this.#store(left);
+    return [...statuses, ...left.map(() => SPOOLED)];
   }
 
   #store(rewards: readonly Reward[], areUnknown = false): void {

@@ -29,7 +29,7 @@ from lab.experiments.sizes import sizes_of
 from lab.experiments.timing import clock_on, machine_of, time_alternately
 
 BATCH = 100_000
-_PAIRS = 10**10  # of a context and an arm in an exhaustive batch: a second, not minutes
+_PAIRS = 2 * 10**9  # of a context and an arm in an exhaustive batch: a second, not minutes
 _AUDITED = 200
 _CONTEXTS = 10_000
 _FEWEST, _MOST = 3, 50

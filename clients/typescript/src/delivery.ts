@@ -87,7 +87,7 @@ export class Delivery {
     }
     const left = rewards.slice(statuses.length);
     this.#store(left);
-    return [...statuses, ...left.map(() => SPOOLED)];
+    return [...statuses, ...left.map((): Became => SPOOLED)];
   }
 
   #store(rewards: readonly Reward[], areUnknown = false): void {

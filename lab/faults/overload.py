@@ -2,7 +2,8 @@
 
 The others are refused at once and may retry, rewards are taken meanwhile, and memory stays as it
 is. Peak and overload are measured in alternation, so that both meet the same moments of this
-machine, which the load has to share with the service.
+machine: first on cores that the load shares with the service, where what it takes to send five
+times as much is the service's loss, then with a core for the load alone.
 """
 
 from __future__ import annotations
@@ -10,8 +11,8 @@ from __future__ import annotations
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Mapping
-from contextlib import AbstractContextManager
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from statistics import median
@@ -25,13 +26,15 @@ from fastbandit.progress import Progress, progress_bar, silent
 from lab.faults.ending import end_with_report
 from lab.faults.load import Answers, Load, load_from_process
 from lab.faults.meanwhile import meanwhile
-from lab.faults.stage import Caller, Running, running
+from lab.faults.pinning import cores_apart, on_cores
+from lab.faults.stage import Caller, Running, Stage, running
 from lab.faults.throughput import TRAINED, trained_stage
 
 FACTOR = 5.0
 GOODPUT, REFUSED_MS, GROWTH_BYTES = 0.85, 100.0, 128 * 2**20
 _MANY = 32  # contexts in a request
 _DIM = 8
+_APART = {False: "all cores for all", True: "a core for the load alone"}
 _REWARD_SECONDS = 0.05
 
 
@@ -40,9 +43,11 @@ class Pressed:
     """Requests of so many contexts at the peak, and under overload: medians of the rounds.
 
     Rates are of contexts answered with 200. `asked` is the rate of requests that was due,
-    `sent` the one that was reached: the rest found all connections waiting for an answer.
+    `sent` the one that was reached: the rest found all connections waiting for an answer. The load
+    is `apart` where it has a core that the service does not use.
     """
 
+    apart: bool
     contexts: int
     peak: float
     goodput: float
@@ -112,23 +117,33 @@ def overload(
     progress: Progress = silent,
 ) -> OverloadReport:
     """Press a service of so many arms, with requests of one context and of many."""
-    watched, pressed = _Watched(), []
+    watched, pressed, before = _Watched(), list[Pressed](), 0
+    ways = [False] + [True] * (cores_apart() is not None)
     with tempfile.TemporaryDirectory() as home:
         stage = trained_stage(Path(home), arms, settings)
-        with running(stage, "--no-learner") as service:
-            load = Load(stage.port, seconds, features=_DIM)
-            load_from_process(msgspec.structs.replace(load, seconds=1.0))  # all is warm then
-            before = service.memory()["rss"]
-            for kind, contexts in enumerate((1, _MANY)):
-                plan = msgspec.structs.replace(load, contexts=contexts)
-                found = []
-                for number in range(rounds):
-                    found.append(_press(plan, service, watched, connections=connections))
-                    progress(kind * rounds + number + 1, 2 * rounds, "overload")
-                pressed.append(_together(contexts, found))
+        load = Load(stage.port, seconds, features=_DIM)
+        for apart in ways:
+            with _running(stage, apart=apart) as service:
+                load_from_process(msgspec.structs.replace(load, seconds=1.0))  # all is warm then
+                before = before or service.memory()["rss"]
+                for contexts in (1, _MANY):
+                    plan, found = msgspec.structs.replace(load, contexts=contexts), []
+                    for number in range(rounds):
+                        found.append(_press(plan, service, watched, connections=connections))
+                        done = len(pressed) * rounds + number + 1
+                        progress(done, 2 * len(ways) * rounds, "overload")
+                    pressed.append(_together(contexts, found, apart=apart))
     refused = float(np.percentile(watched.refused_ms, 99)) if watched.refused_ms else 0.0
     rewards, most = dict(watched.rewards), watched.rss_most
     return OverloadReport(arms, tuple(pressed), rewards, refused, before, most)
+
+
+@contextmanager
+def _running(stage: Stage, *, apart: bool) -> Iterator[Running]:
+    """Run a service; what else is started meanwhile gets a core of its own, if it is `apart`."""
+    own, others = (cores_apart() if apart else None) or (None, None)
+    with on_cores(own), running(stage, "--no-learner") as service, on_cores(others):
+        yield service
 
 
 def _press(
@@ -143,12 +158,13 @@ def _press(
         return peak, load_from_process(over)
 
 
-def _together(contexts: int, found: list[tuple[Answers, Answers]]) -> Pressed:
+def _together(contexts: int, found: list[tuple[Answers, Answers]], *, apart: bool) -> Pressed:
     """Put the rounds into one row; the share is that of the median round."""
     ordered = sorted(found, key=lambda one: one[1].good_per_second / one[0].good_per_second)
     peak, over = ordered[(len(ordered) - 1) // 2]
     overs = [one for _, one in found]
     return Pressed(
+        apart=apart,
         contexts=contexts,
         peak=contexts * peak.good_per_second,
         goodput=contexts * over.good_per_second,
@@ -198,7 +214,7 @@ def _watching(service: Running, watched: _Watched) -> AbstractContextManager[Non
     type=click.FloatRange(min=0.1),
     default=5.0,
     show_default=True,
-    help="How long each load takes; there are twelve.",
+    help="How long each load takes; there are 24, 12 on one core.",
 )
 @click.option("--connections", type=click.IntRange(min=1), default=512, show_default=True)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
@@ -224,8 +240,8 @@ def _show(report: OverloadReport) -> None:
     click.echo(f"{report.arms:,} arms, log durable, load from beside it")
     for one in report.pressed:
         click.echo(
-            f"{one.contexts} contexts each: {one.goodput:,.0f} answered a second of "
-            f"{one.peak:,.0f} at the peak ({one.share:.0%}), p99 {one.p99_ms:.0f} ms"
+            f"{one.contexts} contexts each, {_APART[one.apart]}: {one.goodput:,.0f} answered a "
+            f"second of {one.peak:,.0f} at the peak ({one.share:.0%}), p99 {one.p99_ms:.0f} ms"
         )
         click.echo(
             f"  {one.asked:,.0f} requests a second due, {one.sent:,.0f} sent; {one.refused:,.0f} "

@@ -122,8 +122,10 @@ def _overload(run: Run) -> Iterator[Row]:
             f"{one['asked']:,.0f} requests/s due, {one['sent']:,.0f} sent; refusals p99 "
             f"{one['refused_p99_ms']:.0f} ms"
         )
+        apart = ", a core for the load alone" if one.get("apart") else ""
         bar = (
-            f"5 × capacity, {one['contexts']} a request: goodput ≥ 85 % of peak, refusals ≤ 100 ms"
+            f"5 × capacity, {one['contexts']} a request{apart}: goodput ≥ 85 % of peak, refusals "
+            f"≤ 100 ms"
         )
         is_fast = one["refused_p99_ms"] <= 100 and one["failed"] == one["blunt"] == 0
         yield Row(bar, found, share >= 0.85 and is_fast)

@@ -14,14 +14,20 @@ from lab.faults.report import CAMPAIGNS, MARKS, report_command, tables
 
 CUTS = {"cuts": 10_000, "acknowledged": 90_000, "lost": 0, "corrupt": 0, "torn": 0}
 KILLS = {
-    "rounds": 100,
+    "rounds": 1_000,
+    "workers": 2,
+    "kills": {"worker": 600, "writer": 500},
     "decisions": 30_000,
     "rewards": 29_000,
     "lost_decisions": 0,
     "lost_rewards": 0,
+    "asked_again": 40,
     "other_answers": 0,
     "odd_answers": 0,
+    "orphans": 0,
     "versions": 9,
+    "minutes": 4.0,
+    "versions_per_minute": 2.0,
     "learned": 4_000,
     "faults": [],
     "restarts": 60,
@@ -41,7 +47,7 @@ def test_a_bar_is_met_or_missed_by_what_was_measured(tmp_path: Path) -> None:
 
     assert "| 10,000 cuts, 90,000 acknowledged events looked for: 0 lost" in table
     assert "| answers within 2 s of a restart | slowest of 60: 2.50 s | **missed** |" in table
-    assert table.count("| met |") == 3
+    assert table.count("| met |") == 4
 
 
 @pytest.mark.parametrize("change", [{"lost": 1}, {"cuts": 9_999}, {"torn": 1}])
@@ -54,7 +60,9 @@ def test_a_lost_event_or_a_short_run_is_a_miss(change: dict[str, int], tmp_path:
 def test_the_command_is_the_one_that_was_run(tmp_path: Path) -> None:
     write(tmp_path, "kills", {**KILLS, "rounds": 20})
 
-    assert "| `python -m lab faults kills --rounds 20` | 100 rounds" in tables(tmp_path)
+    assert "| `python -m lab faults kills --rounds 20 --workers 2` | 1,000 rounds" in tables(
+        tmp_path
+    )
 
 
 def test_a_campaign_without_a_result_is_named(tmp_path: Path) -> None:

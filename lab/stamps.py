@@ -118,6 +118,20 @@ def commits_since(stamp: Stamp, root: Path) -> int | None:
     return max(counts, default=None)
 
 
+def package_trees(commits: Iterable[str | None], root: Path) -> set[str]:
+    """Return the states of the package, by git's hashes, that were measured at these commits.
+
+    A commit that is not recorded, not in this checkout, or was changed beside it is a state of
+    its own.
+    """
+    trees = set()
+    for commit in set(commits):
+        named = ["git", "-C", str(root), "rev-parse", "--verify", "-q", f"{commit}:fastbandit"]
+        done = subprocess.run(named, capture_output=True, text=True)
+        trees.add(done.stdout.strip() if done.returncode == 0 else short(commit))
+    return trees
+
+
 def outdated(stamp: Stamp, releases: Sequence[str]) -> list[str]:
     """Return the versions of a stamp that are older than the release before the present one.
 

@@ -15,7 +15,7 @@ import click
 from fastbandit.errors import DataError
 from lab.experiments.results import write_beside
 from lab.experiments.tables import between_marks, markdown
-from lab.stamps import stamp_of
+from lab.stamps import package_trees, stamp_of
 
 MARKS = ("<!-- campaigns: written by python -m lab faults report -->", "<!-- end of campaigns -->")
 Run = Mapping[str, Any]
@@ -394,7 +394,9 @@ def report_command(folder: Path, doc: Path | None) -> None:
     """Write the results of campaigns in FOLDER as a table, in the page DOC or on the screen."""
     table = tables(folder)
     runs = [json.loads(path.read_text(encoding="utf-8")) for path in sorted(folder.glob("*.json"))]
-    table = f"{table}\n\n{stamp_of('python -m lab faults', runs)}"
+    trees = package_trees((run.get("commit") for run in runs), Path(__file__).parents[2])
+    states = "one state" if len(trees) == 1 else f"{len(trees)} states"
+    table = f"{table}\n\n{stamp_of('python -m lab faults', runs)} The package was in {states}."
     if doc is None:
         click.echo(table)
         return

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import subprocess
+from pathlib import Path
 
 import pytest
 
@@ -14,6 +16,7 @@ from lab.stamps import (
     command_line,
     commits_since,
     outdated,
+    package_trees,
     releases_in,
     short,
     stamp_now,
@@ -49,6 +52,26 @@ def test_a_stamp_is_read_as_it_was_written() -> None:
 def test_a_result_without_a_commit_is_said_to_have_none() -> None:
     assert stamp_of("x", [{}]) == Stamp("x", ("not recorded",), ("not recorded",))
     assert short("0123456789abc-dirty") == "0123456789-dirty"
+
+
+def test_commits_that_leave_the_package_as_it_was_are_of_one_tree(tmp_path: Path) -> None:
+    def commit(name: str, text: str) -> str:
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+        who = ("-c", "user.name=A", "-c", "user.email=a@example.org")
+        for words in (("add", "."), (*who, "commit", "-qm", text)):
+            subprocess.run(["git", "-C", str(tmp_path), *words], check=True)
+        command = ["git", "-C", str(tmp_path), "rev-parse", "HEAD"]
+        return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
+
+    subprocess.run(["git", "init", "-q", str(tmp_path)], check=True)
+    first = commit("fastbandit/a.py", "1")
+    second = commit("docs/page.md", "2")
+    third = commit("fastbandit/a.py", "3")
+
+    assert len(package_trees([first, second], tmp_path)) == 1
+    assert len(package_trees([first, third], tmp_path)) == 2
+    assert len(package_trees([first, f"{first}-dirty", None], tmp_path)) == 3
 
 
 def test_outside_of_a_command_the_stamp_names_the_plain_one() -> None:

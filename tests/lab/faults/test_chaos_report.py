@@ -100,6 +100,7 @@ def test_the_page_is_written_between_its_marks(tmp_path: Path) -> None:
     assert text.startswith("before\n")
     assert text.endswith("after\n")
     assert "90,000" in text
+    assert "commit: not recorded. The package was in one state." in text
     assert "old" not in text
 
 

@@ -114,7 +114,7 @@ class FrozenBandit:
                 some, dropped = catalogue.eligible(known), int(counts[0])
             if epsilon and is_uniform(seed, check_epsilon(epsilon)):
                 some = catalogue.only_drawn(catalogue.rows_of(some), seed, count=1)
-            decide(model.arrays, catalogue.arrays, (*some,), buffers.request, buffers.answer)
+            decide(model, catalogue, some, buffers.request, buffers.answer)
             evaluations, lookups, clipped = buffers.costs[0].tolist()
             if evaluations < 0:
                 raise NotFiniteError(
@@ -273,7 +273,7 @@ class FrozenBandit:
         catalogue, buffers, model = self._arms.now, self._buffers, self._model
         buffers.contexts[:], buffers.seeds[:] = 0.0, 0
         for some in (catalogue.all_eligible, catalogue.only(catalogue.rows.live_rows[:1])):
-            decide(model.arrays, catalogue.arrays, (*some,), buffers.request, buffers.answer)
+            decide(model, catalogue, some, buffers.request, buffers.answer)
         self._seeds.seed_of(0)
         if len(model.own):  # the first delta must not wait for a compiler
             nothing = np.zeros((0, *model.own.shape[1:]), dtype=np.float32)

@@ -56,6 +56,16 @@ from fastbandit.runtime.network import (
     squash,
 )
 from fastbandit.runtime.parts import FrozenModel
+from fastbandit.runtime.tables import (
+    Rows,
+    float_blocks,
+    float_rows,
+    floats,
+    position_rows,
+    positions,
+    sizes,
+    vectors_like,
+)
 from fastbandit.search.limits import AT_A_TIME, BESIDE, RERANKED
 
 EXHAUSTIVE, GENERATOR, ASCENT = 0, 1, 2
@@ -73,6 +83,7 @@ _BLOCK = 64
 _NOTHING, _ANYTHING = np.float32(-np.inf), np.float32(np.inf)
 _TINY = np.float32(1e-12)
 
+Vectors = Floats | NDArray[np.int16] | NDArray[np.int8]
 Model = namedtuple("Model", [field.name for field in fields(FrozenModel)])  # type: ignore[misc]
 """The arrays of a `FrozenModel`, by the names they have there."""
 
@@ -176,21 +187,30 @@ class Found(NamedTuple):
 
 
 @compiled(fastmath=FAST)
-def decide(model: Any, catalogue: Any, eligible: Any, request: Any, answer: Any) -> None:
-    """Choose arms for each context: `answer` is rows and scores (B, k), best first, costs (B, 3).
+def decide(
+    model: Rows,
+    catalogue: Rows,
+    kind: Vectors,
+    mask: NDArray[np.bool_],
+    eligible_count: int,
+    listed: Positions,
+    contexts: Floats,
+    seeds: NDArray[np.uint64],
+    rows: Positions,
+    scores: Floats,
+    costs: NDArray[np.int64],
+) -> None:
+    """Choose arms for each context: rows and scores (B, k), best first, and costs (B, 3).
 
-    The others are, as plain tuples (which cost less to hand over than named ones): the arrays of a
-    `Model`; those of `Arms` but for what is eligible; a mask by row of what is eligible (of no
+    The first two are the tables of a `FrozenModel` and of a `FrozenCatalogue`, whose vectors are
+    of the kind of numbers that the third is. Then a mask by row of what is eligible (of no
     length where every arm is), how many those are, and the positions to choose from where those
-    are few; contexts and seeds. Costs are evaluations and look-ups, or -1 for a context that is
-    not finite; last is 1 where a number of the context was clipped to its bounds.
+    are few. Costs are evaluations and look-ups, or -1 for a context that is not finite; last is 1
+    where a number of the context was clipped to its bounds.
     """
-    frozen: Any = Model(*model)
-    mask, eligible_count, listed = eligible
-    contexts, k = request[0], answer[0].shape[1]
-    counts, box = frozen.counts, frozen.box.copy()  # may be read-only, which is another type
-    outermost = catalogue[6][: counts[FAR]]
-    arms = Arms(*catalogue, mask, eligible_count, outermost)  # type: ignore[call-arg]
+    frozen = model_at(model)
+    arms = arms_at(catalogue, kind, mask, eligible_count, frozen.counts[FAR])
+    counts, box, k = frozen.counts, frozen.box, rows.shape[1]
     dim, columns = len(frozen.to_embedding) - 1, box.shape[1]
     width = max(frozen.centre.shape[1], frozen.spread.shape[1]) + 1
     longest = signal_size(frozen.layer_1, frozen.layer_2, frozen.layer_3)
@@ -215,7 +235,68 @@ def decide(model: Any, catalogue: Any, eligible: Any, request: Any, answer: Any)
     exact = exact_of(frozen, room.embedded, max(RERANKED, k) if counts[POSTERIOR] == BOUND else 0)
     partitions = max(counts[PARTITIONS], -(-k // LANES))
     found = room_for(frozen, arms, k, partitions)
+    request, answer = (contexts, seeds), (rows, scores, costs)
     _decide_each(frozen, arms, listed, request, answer, room, exact, found, partitions)
+
+
+@compiled()
+def model_at(table: Rows) -> Any:
+    """Return the arrays of a `Model` from its table, in the same order."""
+    return Model(  # type: ignore[call-arg]
+        sizes(table, 0),
+        floats(table, 1),
+        float_rows(table, 2),
+        float_rows(table, 3),
+        floats(table, 4),
+        floats(table, 5),
+        sizes(table, 6),
+        floats(table, 7),
+        floats(table, 8),
+        float_rows(table, 9),
+        float_rows(table, 10),
+        sizes(table, 11),
+        float_rows(table, 12),
+        float_rows(table, 13),
+        floats(table, 14),
+        float_rows(table, 15),
+        float_rows(table, 16),
+        float_rows(table, 17),
+        float_rows(table, 18),
+        float_rows(table, 19),
+        floats(table, 20),
+        floats(table, 21),
+        float_rows(table, 22),
+        float_rows(table, 23),
+        floats(table, 24),
+        floats(table, 25),
+        sizes(table, 26),
+        position_rows(table, 27),
+        float_rows(table, 28),
+        float_rows(table, 29),
+    )
+
+
+@compiled()
+def arms_at(
+    table: Rows, kind: Vectors, mask: NDArray[np.bool_], eligible_count: int, outermost: int
+) -> Arms:
+    """Return arms from the table of a `FrozenCatalogue`, with what is eligible of them."""
+    far, more, by_row = positions(table, 6), float_rows(table, 7), positions(table, 8)
+    return Arms(
+        positions(table, 0),
+        vectors_like(table, 1, kind),
+        float_rows(table, 2),
+        position_rows(table, 3),
+        float_blocks(table, 4),
+        float_blocks(table, 5),
+        far,
+        more,
+        len(by_row) - len(more),
+        by_row,
+        mask,
+        eligible_count,
+        far[:outermost],
+    )
 
 
 @compiled(fastmath=FAST, allocates=False)

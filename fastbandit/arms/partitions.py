@@ -108,7 +108,7 @@ def partition_depth(count: int) -> int:
     return max(0, math.ceil(math.log2(max(1, count) / PARTITION)))
 
 
-@compiled()
+@compiled(allocates=False)
 def partition_count(count: int) -> int:
     """Return how many partitions so many vectors fill: a power of two."""
     partitions = 1
@@ -117,7 +117,7 @@ def partition_count(count: int) -> int:
     return partitions
 
 
-@compiled()
+@compiled(allocates=False)
 def group_count(partitions: int) -> int:
     """Return how many groups so many partitions form: about their root, a power of two as well."""
     groups = 1
@@ -127,7 +127,7 @@ def group_count(partitions: int) -> int:
     return groups
 
 
-@compiled()
+@compiled(allocates=False)
 def padded_size(dim: int) -> int:
     return -(-dim // WIDTH) * WIDTH
 
@@ -241,7 +241,7 @@ def _nearest_partitions_of(
         nearest_partitions(points[number], centres, groups, near[number], near_groups, numbers)
 
 
-@compiled()
+@compiled(allocates=False)
 def measured_size(centres: NDArray[np.float32], wanted: int, near: int) -> int:
     """Return how many distances `nearest_partitions` holds: those of all partitions or groups."""
     partitions = len(centres) * LANES
@@ -251,7 +251,7 @@ def measured_size(centres: NDArray[np.float32], wanted: int, near: int) -> int:
     return max(near * (partitions // total), -(-total // LANES) * LANES)
 
 
-@compiled()
+@compiled(allocates=False)
 def nearest_partitions(
     point: Floats,
     centres: NDArray[np.float32],
@@ -283,7 +283,7 @@ def nearest_partitions(
         partitions[number] = near_groups[group] * size * LANES + partition
 
 
-@compiled(fastmath=FAST)
+@compiled(fastmath=FAST, allocates=False)
 def _measure(
     blocks: NDArray[np.float32], first: int, last: int, point: Floats, numbers: Floats
 ) -> None:
@@ -353,7 +353,7 @@ def take_smallest(numbers: Floats, positions: Positions) -> None:
         numbers[position] = np.inf
 
 
-@compiled(fastmath=FAST | {"nnan"})
+@compiled(fastmath=FAST | {"nnan"}, allocates=False)
 def smallest_of(numbers: Floats) -> np.float32:
     least = np.float32(np.inf)
     for number in range(len(numbers)):

@@ -107,7 +107,7 @@ def parts_of(vectors: str) -> list[tuple[Any, tuple[Any, ...]]]:
     coded = array(from_dtype(np.dtype(vectors)), 2)
     net = types.NamedTuple((f2, f1, f1, sizes, f1, f1, f4, f4, f1, f1), Net)
     arms = types.NamedTuple((i1, coded, f2, i2, f3, f3, i1, f2, i8, i1, mask, i8, i1), kernel.Arms)
-    found = types.NamedTuple((i1, f1, i1, f1, b1, i1, f2), kernel.Found)
+    found = types.NamedTuple((i1, f1, i1, f1, b1, i1, f2, i1, i1, f1), kernel.Found)
     exact = types.NamedTuple((f1, f2, f2, f1, f1, f1, f2, f1, f2, f1), kernel.Exact)
     constants = types.NamedTuple((f1, f1, i1, f1, i1, types.uint64, f4, flag), kernel.Constants)
     given: list[tuple[Any, tuple[Any, ...]]] = [

@@ -17,13 +17,14 @@ from numba.extending import intrinsic, overload
 from numba.np.numpy_support import carray
 from numpy.typing import NDArray
 
-from fastbandit.arms.arrays import Array
+from fastbandit.arms.arrays import Array, Mask
 from fastbandit.arms.partitions import Floats, Positions
 from fastbandit.compiler.compiled import compiled
 from fastbandit.files.array_specs import ArraySpec
 
 Rows = NDArray[np.int64]
 _SIDES = 3
+_LINE = 64  # bytes
 
 
 class Table:
@@ -124,3 +125,37 @@ def sizes(table: Rows, row: int) -> NDArray[np.int64]:
 def vectors_like(table: Rows, row: int, kind: Array) -> Array:
     """Return the vectors of a row that has two sides, of the same kind of numbers as another."""
     return carray(pointer_to(table[row, 0]), (table[row, 1], table[row, 2]), kind.dtype)
+
+
+# -- buffers side by side in one block of memory
+
+
+@compiled()
+def floats_from(address: int, count: int) -> tuple[Floats, int]:
+    """Return so many numbers from an address on, and the address after them."""
+    return carray(pointer_to(address), (count,), np.float32), _after(address, 4 * count)
+
+
+@compiled()
+def float_rows_from(address: int, rows: int, columns: int) -> tuple[Floats, int]:
+    """Return so many rows of numbers from an address on, and the address after them."""
+    end = _after(address, 4 * rows * columns)
+    return carray(pointer_to(address), (rows, columns), np.float32), end
+
+
+@compiled()
+def positions_from(address: int, count: int) -> tuple[Positions, int]:
+    """Return so many positions from an address on, and the address after them."""
+    return carray(pointer_to(address), (count,), np.int32), _after(address, 4 * count)
+
+
+@compiled()
+def flags_from(address: int, count: int) -> tuple[Mask, int]:
+    """Return so many flags from an address on, and the address after them."""
+    return carray(pointer_to(address), (count,), np.bool_), _after(address, count)
+
+
+@compiled(allocates=False)
+def _after(address: int, size: int) -> int:
+    """Return where the next buffer may begin: at a multiple of what a processor reads at once."""
+    return address + -(-size // _LINE) * _LINE

@@ -218,7 +218,7 @@ def decide(
     arms = arms_at(catalogue, kind, mask, eligible_count, frozen.counts[FAR])
     need = (contexts.shape[1], rows.shape[1])
     # Once to see how long it is, once in it: a block of memory for each buffer takes as long again.
-    _, _, _, zeros, size = room_at(frozen, arms, need, 0)
+    _, _, _, zeros, size = room_at(frozen, arms, need, ZERO)
     block = np.empty(size, np.uint8)
     block[:zeros] = 0
     room, exact, found, _, _ = room_at(frozen, arms, need, block.ctypes.data)

@@ -108,7 +108,7 @@ def partition_depth(count: int) -> int:
     return max(0, math.ceil(math.log2(max(1, count) / PARTITION)))
 
 
-@compiled()
+@compiled(allocates=False)
 def partition_count(count: int) -> int:
     """Return how many partitions so many vectors fill: a power of two."""
     partitions = 1
@@ -117,7 +117,7 @@ def partition_count(count: int) -> int:
     return partitions
 
 
-@compiled()
+@compiled(allocates=False)
 def group_count(partitions: int) -> int:
     """Return how many groups so many partitions form: about their root, a power of two as well."""
     groups = 1
@@ -127,7 +127,7 @@ def group_count(partitions: int) -> int:
     return groups
 
 
-@compiled()
+@compiled(allocates=False)
 def padded_size(dim: int) -> int:
     return -(-dim // WIDTH) * WIDTH
 
@@ -241,7 +241,7 @@ def _nearest_partitions_of(
         nearest_partitions(points[number], centres, groups, near[number], near_groups, numbers)
 
 
-@compiled()
+@compiled(allocates=False)
 def measured_size(centres: NDArray[np.float32], wanted: int, near: int) -> int:
     """Return how many distances `nearest_partitions` holds: those of all partitions or groups."""
     partitions = len(centres) * LANES
@@ -251,7 +251,7 @@ def measured_size(centres: NDArray[np.float32], wanted: int, near: int) -> int:
     return max(near * (partitions // total), -(-total // LANES) * LANES)
 
 
-@compiled()
+@compiled(allocates=False)
 def nearest_partitions(
     point: Floats,
     centres: NDArray[np.float32],
@@ -283,30 +283,20 @@ def nearest_partitions(
         partitions[number] = near_groups[group] * size * LANES + partition
 
 
-@compiled(fastmath=FAST)
+@compiled(fastmath=FAST, allocates=False)
 def _measure(
     blocks: NDArray[np.float32], first: int, last: int, point: Floats, numbers: Floats
 ) -> None:
     """Return the squared distances to the centres of some blocks."""
     for block in range(first, last):
         slot = (block - first) * LANES
-        for lane in range(LANES):
-            numbers[slot + lane] = 0.0
         for column in range(0, len(point), WIDTH):
-            p0, p1, p2, p3 = point[column], point[column + 1], point[column + 2], point[column + 3]
-            p4, p5 = point[column + 4], point[column + 5]
-            p6, p7 = point[column + 6], point[column + 7]
-            for lane in range(LANES):  # written out, so that lanes stay in registers
-                numbers[slot + lane] += (
-                    (blocks[block, column, lane] - p0) ** 2
-                    + (blocks[block, column + 1, lane] - p1) ** 2
-                    + (blocks[block, column + 2, lane] - p2) ** 2
-                    + (blocks[block, column + 3, lane] - p3) ** 2
-                    + (blocks[block, column + 4, lane] - p4) ** 2
-                    + (blocks[block, column + 5, lane] - p5) ** 2
-                    + (blocks[block, column + 6, lane] - p6) ** 2
-                    + (blocks[block, column + 7, lane] - p7) ** 2
-                )
+            for lane in range(LANES):
+                total = numbers[slot + lane] if column else np.float32(0.0)
+                for beside in range(column, column + WIDTH):
+                    gap = blocks[block, beside, lane] - point[beside]
+                    total += gap * gap
+                numbers[slot + lane] = total
 
 
 @compiled()
@@ -345,17 +335,21 @@ def take_smallest(numbers: Floats, positions: Positions) -> None:
             positions[slot] = order[slot]
         return
     for slot in range(len(positions)):
-        least = smallest_of(numbers)
-        position = 0
-        while position < len(numbers) - 1 and numbers[position] != least:
-            position += 1
+        least, last = smallest_of(numbers), len(numbers) - 1
+        position = last
+        for number in range(len(numbers)):  # all of them, which several are looked at at once for
+            position = min(position, number if numbers[number] == least else last)
         positions[slot] = position
         numbers[position] = np.inf
 
 
-@compiled(fastmath=FAST | {"nnan"})
+@compiled(fastmath=FAST | {"nnan"}, allocates=False)
 def smallest_of(numbers: Floats) -> np.float32:
-    least = np.float32(np.inf)
-    for number in range(len(numbers)):
-        least = min(least, numbers[number])
-    return least
+    """Return the smallest of some numbers, a multiple of 8."""
+    s0 = s1 = s2 = s3 = s4 = s5 = s6 = s7 = np.float32(np.inf)
+    for number in range(0, len(numbers), 8):  # written out, so that none waits for the one before
+        s0, s1 = min(s0, numbers[number]), min(s1, numbers[number + 1])
+        s2, s3 = min(s2, numbers[number + 2]), min(s3, numbers[number + 3])
+        s4, s5 = min(s4, numbers[number + 4]), min(s5, numbers[number + 5])
+        s6, s7 = min(s6, numbers[number + 6]), min(s7, numbers[number + 7])
+    return min(min(min(s0, s1), min(s2, s3)), min(min(s4, s5), min(s6, s7)))

@@ -40,6 +40,11 @@ def stored(
     return field(metadata={_SPEC: spec}, **more)
 
 
+def specs_of(part: Any) -> list[ArraySpec]:
+    """Return what each array of a part is declared as, in order."""
+    return [field.metadata[_SPEC] for field in fields(part)]
+
+
 def check_arrays(part: Any, sizes: Mapping[str, int]) -> None:
     """Raise ValueError unless each array of a part is as declared; a size that is a digit is it."""
     for own in fields(part):

@@ -20,7 +20,9 @@ import numpy as np
 from fastbandit.cores import cores
 from fastbandit.progress import progress_bar
 from fastbandit.runtime import kernel
+from fastbandit.runtime.frozen_catalogue import EligibleRows, FrozenCatalogue
 from fastbandit.runtime.network import Net
+from fastbandit.runtime.parts import FrozenModel
 
 _COMPILING = Lock()
 _PROGRAM = (
@@ -28,13 +30,21 @@ _PROGRAM = (
 )
 
 
-def decide(model: Any, catalogue: Any, eligible: Any, request: Any, answer: Any) -> None:
+def decide(
+    model: FrozenModel,
+    catalogue: FrozenCatalogue,
+    eligible: EligibleRows,
+    request: Any,
+    answer: Any,
+) -> None:
     """Do what `fastbandit.runtime.kernel.decide` does, and compile it where none has yet."""
+    kind = catalogue.arms.kind
+    given = (model.table.rows, catalogue.table.rows, kind, *eligible, *request, *answer)
     if _is_ready():
-        kernel.decide(model, catalogue, eligible, request, answer)
+        kernel.decide(*given)
         return
-    with _COMPILING, _helped(str(catalogue[1].dtype)):
-        kernel.decide(model, catalogue, eligible, request, answer)
+    with _COMPILING, _helped(str(kind.dtype)):
+        kernel.decide(*given)
 
 
 def _is_ready() -> bool:
@@ -90,25 +100,22 @@ def parts_of(vectors: str) -> list[tuple[Any, tuple[Any, ...]]]:
     def array(kind: Any, ndim: int, *, fixed: bool = False) -> Any:
         return types.Array(kind, ndim, "C", readonly=fixed)
 
-    f4, i4, i8, flag = types.float32, types.int32, types.int64, types.boolean
-    f1, f2, i1, b1 = array(f4, 1), array(f4, 2), array(i4, 1), array(flag, 1)
-    F1, F2, F3, I1, I2 = (  # noqa: N806  in capitals what is read-only
-        array(kind, ndim, fixed=True)
-        for kind, ndim in ((f4, 1), (f4, 2), (f4, 3), (i4, 1), (i4, 2))
-    )
-    sizes, mask = array(i8, 1, fixed=True), array(flag, 1, fixed=True)
-    coded = array(from_dtype(np.dtype(vectors)), 2, fixed=True)
+    f4, i8, flag = types.float32, types.int64, types.boolean
+    f1, f2, f3 = (array(f4, ndim) for ndim in (1, 2, 3))
+    i1, i2, b1 = array(types.int32, 1), array(types.int32, 2), array(flag, 1)
+    sizes, mask = array(i8, 1), array(flag, 1, fixed=True)
+    coded = array(from_dtype(np.dtype(vectors)), 2)
     net = types.NamedTuple((f2, f1, f1, sizes, f1, f1, f4, f4, f1, f1), Net)
-    arms = types.NamedTuple((I1, coded, F2, I2, F3, F3, I1, F2, i8, i1, mask, i8, I1), kernel.Arms)
-    found = types.NamedTuple((i1, f1, i1, f1, b1, i1, f2), kernel.Found)
-    exact = types.NamedTuple((f1, F2, F2, F1, f1, F1, F2, f1, f2, f1), kernel.Exact)
-    constants = types.NamedTuple((F1, F1, I1, F1, i1, types.uint64, f4, flag), kernel.Constants)
+    arms = types.NamedTuple((i1, coded, f2, i2, f3, f3, i1, f2, i8, i1, mask, i8, i1), kernel.Arms)
+    found = types.NamedTuple((i1, f1, i1, f1, b1, i1, f2, i1, i1, f1), kernel.Found)
+    exact = types.NamedTuple((f1, f2, f2, f1, f1, f1, f2, f1, f2, f1), kernel.Exact)
+    constants = types.NamedTuple((f1, f1, i1, f1, i1, types.uint64, f4, flag), kernel.Constants)
     given: list[tuple[Any, tuple[Any, ...]]] = [
         (kernel.land, (arms, f2, i8, found)),
-        (kernel._rerank, (exact, arms, found, i8, sizes, F1, constants)),
-        (kernel._propose, (F2, F2, F2, f2, i8, f2, f2)),
+        (kernel._rerank, (exact, arms, found, i8, sizes, f1, constants)),
+        (kernel._propose, (f2, f2, f2, f2, i8, f2, f2)),
         (kernel._generator_inputs, (net, f1, f1, f2, i8, f1, f2)),
-        (kernel._climb_all, (net, f2, sizes, F1, f2, i8)),
+        (kernel._climb_all, (net, f2, sizes, f1, f2, i8)),
         (kernel.keep_best_points, (net, f2, i8, found)),
         (kernel._join_own, (net, arms, found, i8, i8, i8, constants)),
         (kernel._walk, (net, arms, found, i8, i8, i8)),

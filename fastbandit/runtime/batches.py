@@ -77,7 +77,7 @@ def decide_all(
         part = slice(first, last)
         answer = (answers.rows[part], answers.scores[part], answers.costs[part])
         request = (contexts[part], seeds[part])
-        decide(model.arrays, catalogue.arrays, (*eligible,), request, answer)
+        decide(model, catalogue, eligible, request, answer)
 
     if len(some) > 1:
         for number, one in enumerate(some):

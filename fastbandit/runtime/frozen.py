@@ -106,7 +106,7 @@ class FrozenBandit:
             dropped = int(one.dropped[0])
             return Chosen(one.arms[0], int(one.rows[0, 0]), 0.0, seed, 0, 0, 0, dropped=dropped)
         buffers.seeds[0] = seed
-        model = self._model if explore else self._greedy
+        model, answer = self._model if explore else self._greedy, buffers.answer
         while True:
             catalogue, some, dropped = self._arms.now, self._arms.now.all_eligible, 0
             if eligible is not None:
@@ -114,19 +114,19 @@ class FrozenBandit:
                 some, dropped = catalogue.eligible(known), int(counts[0])
             if epsilon and is_uniform(seed, check_epsilon(epsilon)):
                 some = catalogue.only_drawn(catalogue.rows_of(some), seed, count=1)
-            decide(model.arrays, catalogue.arrays, (*some,), buffers.request, buffers.answer)
-            evaluations, lookups, clipped = buffers.costs[0].tolist()
+            decide(model, catalogue, some, buffers.request, answer)
+            ((evaluations, lookups, clipped),) = answer[2].tolist()
             if evaluations < 0:
                 raise NotFiniteError(
                     f"A context needs finite numbers: got {buffers.contexts[0].tolist()}. Fill or "
                     f"drop what is missing."
                 )
-            row = int(buffers.rows[0, 0])
+            row = answer[0].item()
             if row < 0:
                 raise no_score()
             if catalogue is self._arms.now or self._arms.now.rows.are_live(row):
                 break  # else the arm was discarded meanwhile
-        score = codec.in_reward(float(buffers.scores[0, 0]))
+        score = codec.in_reward(answer[1].item())
         cost = (evaluations, lookups, bool(clipped) or buffers.is_clipped, dropped)
         return Chosen(catalogue.ids.id(row), row, score, seed, codec.version, *cost)
 
@@ -273,7 +273,7 @@ class FrozenBandit:
         catalogue, buffers, model = self._arms.now, self._buffers, self._model
         buffers.contexts[:], buffers.seeds[:] = 0.0, 0
         for some in (catalogue.all_eligible, catalogue.only(catalogue.rows.live_rows[:1])):
-            decide(model.arrays, catalogue.arrays, (*some,), buffers.request, buffers.answer)
+            decide(model, catalogue, some, buffers.request, buffers.answer)
         self._seeds.seed_of(0)
         if len(model.own):  # the first delta must not wait for a compiler
             nothing = np.zeros((0, *model.own.shape[1:]), dtype=np.float32)

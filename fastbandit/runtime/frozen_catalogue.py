@@ -24,11 +24,17 @@ from fastbandit.arms.partitions import Floats, Positions, build_partitions
 from fastbandit.arms.rows import ArmRows, Rows, Upserted
 from fastbandit.arms.stale_ids import KnownIds
 from fastbandit.errors import EligibilityError
+from fastbandit.files.array_specs import ArraySpec
 from fastbandit.runtime.parts import FrozenArms
+from fastbandit.runtime.tables import Table
 from fastbandit.search.limits import FEW
 
 EVERYTHING = read_only(np.empty(0, dtype=np.bool_))
 _UNLISTED = read_only(np.empty(0, dtype=np.int32))
+_SPECS = (
+    ArraySpec(("more", "dim"), ("float32",), None, "", is_finite=True),
+    ArraySpec(("rows",), ("int32",), -1, "positions", is_finite=True),
+)
 
 
 class EligibleRows(NamedTuple):
@@ -84,9 +90,10 @@ class FrozenCatalogue:
         return positions
 
     @cached_property
-    def arrays(self) -> tuple[Any, ...]:
-        """What compiled code reads, in the order of `fastbandit.runtime.kernel.Arms`."""
-        return (*self.arms.arrays, self.more, self.first_more, self.positions)
+    def table(self) -> Table:
+        """Where the arrays lie that compiled code reads: those of the arms, then two by row."""
+        arrays = (*self.arms.arrays, self.more, self.positions)
+        return Table(arrays, (*self.arms.table.specs, *_SPECS), before=self.arms.table)
 
     @cached_property
     def first_arm(self) -> FrozenArms:

@@ -56,6 +56,20 @@ from fastbandit.runtime.network import (
     squash,
 )
 from fastbandit.runtime.parts import FrozenModel
+from fastbandit.runtime.tables import (
+    Rows,
+    flags_from,
+    float_blocks,
+    float_rows,
+    float_rows_from,
+    floats,
+    floats_from,
+    position_rows,
+    positions,
+    positions_from,
+    sizes,
+    vectors_like,
+)
 from fastbandit.search.limits import AT_A_TIME, BESIDE, RERANKED
 
 EXHAUSTIVE, GENERATOR, ASCENT = 0, 1, 2
@@ -73,6 +87,7 @@ _BLOCK = 64
 _NOTHING, _ANYTHING = np.float32(-np.inf), np.float32(np.inf)
 _TINY = np.float32(1e-12)
 
+Vectors = Floats | NDArray[np.int16] | NDArray[np.int8]
 Model = namedtuple("Model", [field.name for field in fields(FrozenModel)])  # type: ignore[misc]
 """The arrays of a `FrozenModel`, by the names they have there."""
 
@@ -142,7 +157,6 @@ class Constants(NamedTuple):
 class Room(NamedTuple):
     """Buffers, made once for all requests: what a draw changes is copied, the rest is shared."""
 
-    box: Floats
     embedded: Floats
     clipped: Floats
     noise: Floats
@@ -173,49 +187,110 @@ class Found(NamedTuple):
     best_walked: NDArray[np.bool_]
     seen: Positions
     block: Floats
+    near: Positions
+    groups: Positions
+    distances: Floats
 
 
 @compiled(fastmath=FAST)
-def decide(model: Any, catalogue: Any, eligible: Any, request: Any, answer: Any) -> None:
-    """Choose arms for each context: `answer` is rows and scores (B, k), best first, costs (B, 3).
+def decide(
+    model: Rows,
+    catalogue: Rows,
+    kind: Vectors,
+    mask: NDArray[np.bool_],
+    eligible_count: int,
+    listed: Positions,
+    contexts: Floats,
+    seeds: NDArray[np.uint64],
+    rows: Positions,
+    scores: Floats,
+    costs: NDArray[np.int64],
+) -> None:
+    """Choose arms for each context: rows and scores (B, k), best first, and costs (B, 3).
 
-    The others are, as plain tuples (which cost less to hand over than named ones): the arrays of a
-    `Model`; those of `Arms` but for what is eligible; a mask by row of what is eligible (of no
+    The first two are the tables of a `FrozenModel` and of a `FrozenCatalogue`, whose vectors are
+    of the kind of numbers that the third is. Then a mask by row of what is eligible (of no
     length where every arm is), how many those are, and the positions to choose from where those
-    are few; contexts and seeds. Costs are evaluations and look-ups, or -1 for a context that is
-    not finite; last is 1 where a number of the context was clipped to its bounds.
+    are few. Costs are evaluations and look-ups, or -1 for a context that is not finite; last is 1
+    where a number of the context was clipped to its bounds.
     """
-    frozen: Any = Model(*model)
-    mask, eligible_count, listed = eligible
-    contexts, k = request[0], answer[0].shape[1]
-    counts, box = frozen.counts, frozen.box.copy()  # may be read-only, which is another type
-    outermost = catalogue[6][: counts[FAR]]
-    arms = Arms(*catalogue, mask, eligible_count, outermost)  # type: ignore[call-arg]
-    dim, columns = len(frozen.to_embedding) - 1, box.shape[1]
-    width = max(frozen.centre.shape[1], frozen.spread.shape[1]) + 1
-    longest = signal_size(frozen.layer_1, frozen.layer_2, frozen.layer_3)
-    room = Room(
-        box,
-        np.empty(frozen.to_embedding.shape[1], np.float32),
-        np.empty(contexts.shape[1], np.float32),
-        np.zeros(max(frozen.mask_sizes.sum(), frozen.centre.shape[1]), np.float32),
-        np.ones(max(frozen.mask_sizes.sum(), len(frozen.first_weights)), np.float32),
-        np.empty((3, width), np.float32),
-        np.zeros((columns, len(frozen.first_biases)), np.float32),
-        np.empty(len(frozen.first_biases), np.float32),
-        np.empty(len(frozen.first_biases), np.float32),
-        frozen.deeper_weights.copy(),
-        frozen.last_weights[:-1].copy(),
-        np.zeros(columns, np.float32),
-        frozen.wide_weights.copy(),
-        np.empty((2, frozen.hidden.sum()), np.float32),
-        np.zeros((counts[STARTS] + 1, columns), np.float32),
-        np.zeros((2, max(longest, counts[STARTS] * dim)), np.float32),
+    frozen = model_at(model)
+    arms = arms_at(catalogue, kind, mask, eligible_count, frozen.counts[FAR])
+    need = (contexts.shape[1], rows.shape[1])
+    # Once to see how long it is, once in it: a block of memory for each buffer takes as long again.
+    _, _, _, zeros, size = room_at(frozen, arms, need, ZERO)
+    block = np.empty(size, np.uint8)
+    block[:zeros] = 0
+    room, exact, found, _, _ = room_at(frozen, arms, need, block.ctypes.data)
+    room.masks[:] = 1.0
+    _copy(frozen.deeper_weights, room.deeper)
+    _copy(frozen.last_weights, room.last)
+    _copy(frozen.wide_weights, room.wide_sum)
+    if len(exact.last):
+        _copy(frozen.last_weights, exact.last)
+        exact.last[-1] = frozen.last_weights[-1]
+    request, answer = (contexts, seeds), (rows, scores, costs)
+    _decide_each(frozen, arms, listed, request, answer, room, exact, found, block)
+
+
+@compiled()
+def model_at(table: Rows) -> Any:
+    """Return the arrays of a `Model` from its table, in the same order."""
+    return Model(  # type: ignore[call-arg]
+        sizes(table, 0),
+        floats(table, 1),
+        float_rows(table, 2),
+        float_rows(table, 3),
+        floats(table, 4),
+        floats(table, 5),
+        sizes(table, 6),
+        floats(table, 7),
+        floats(table, 8),
+        float_rows(table, 9),
+        float_rows(table, 10),
+        sizes(table, 11),
+        float_rows(table, 12),
+        float_rows(table, 13),
+        floats(table, 14),
+        float_rows(table, 15),
+        float_rows(table, 16),
+        float_rows(table, 17),
+        float_rows(table, 18),
+        float_rows(table, 19),
+        floats(table, 20),
+        floats(table, 21),
+        float_rows(table, 22),
+        float_rows(table, 23),
+        floats(table, 24),
+        floats(table, 25),
+        sizes(table, 26),
+        position_rows(table, 27),
+        float_rows(table, 28),
+        float_rows(table, 29),
     )
-    exact = exact_of(frozen, room.embedded, max(RERANKED, k) if counts[POSTERIOR] == BOUND else 0)
-    partitions = max(counts[PARTITIONS], -(-k // LANES))
-    found = room_for(frozen, arms, k, partitions)
-    _decide_each(frozen, arms, listed, request, answer, room, exact, found, partitions)
+
+
+@compiled()
+def arms_at(
+    table: Rows, kind: Vectors, mask: NDArray[np.bool_], eligible_count: int, outermost: int
+) -> Arms:
+    """Return arms from the table of a `FrozenCatalogue`, with what is eligible of them."""
+    far, more, by_row = positions(table, 6), float_rows(table, 7), positions(table, 8)
+    return Arms(
+        positions(table, 0),
+        vectors_like(table, 1, kind),
+        float_rows(table, 2),
+        position_rows(table, 3),
+        float_blocks(table, 4),
+        float_blocks(table, 5),
+        far,
+        more,
+        len(by_row) - len(more),
+        by_row,
+        mask,
+        eligible_count,
+        far[:outermost],
+    )
 
 
 @compiled(fastmath=FAST, allocates=False)
@@ -228,12 +303,12 @@ def _decide_each(
     room: Room,
     exact: Exact,
     found: Found,
-    partitions: int,
+    block: NDArray[np.uint8],
 ) -> None:
-    """Choose arms for one context after the other, in the same buffers."""
+    """Choose arms for one context after the other, in the same buffers, which lie in a block."""
     contexts, seeds = request
     rows, scores, costs = answer
-    counts, numbers, box = frozen.counts, frozen.numbers, room.box
+    counts, numbers, box = frozen.counts, frozen.numbers, frozen.box
     posterior, scale, k = counts[POSTERIOR], numbers[SCALE], rows.shape[1]
     dim, is_last_layer = len(frozen.to_embedding) - 1, posterior in (LAST_LAYER, HEADS)
     product, has_constants = counts[PRODUCT] == 1, len(frozen.own_constants) > 0
@@ -250,7 +325,11 @@ def _decide_each(
         found.best_walked[:few],
         found.seen,
         found.block,
+        found.near,
+        found.groups,
+        found.distances,
     )
+    partitions = max(counts[PARTITIONS], -(-k // LANES))
 
     for number in range(len(seeds)):
         seed = seeds[number]
@@ -388,11 +467,90 @@ def _decide_each(
 
 
 @compiled()
-def exact_of(frozen: Any, embedded: Floats, reranked: int) -> Exact:
-    """Return what the bound of so many arms is worked out from; the context comes later."""
-    predicting = frozen.last_weights[: frozen.counts[UNITS] + 1].copy()
-    predicting[-1] = frozen.last_weights[-1]
-    return Exact(
+def room_at(
+    frozen: Any, arms: Arms, need: tuple[int, int], address: int
+) -> tuple[Room, Exact, Found, int, int]:
+    """Return buffers from an address on, as large as any search of this model can need.
+
+    Needed are so many numbers of a context, and arms. Last are the bytes that have to be zeros,
+    which come first, and all bytes.
+    """
+    contexts, k = need
+    counts, at, is_masked = frozen.counts, address, len(arms.eligible) > 0
+    dim, columns, units = (
+        len(frozen.to_embedding) - 1,
+        frozen.box.shape[1],
+        len(frozen.first_biases),
+    )
+    size, drawn = frozen.to_embedding.shape[1], frozen.centre.shape[1]
+    masked = max(frozen.mask_sizes.sum(), len(frozen.first_weights))
+    longest = signal_size(frozen.layer_1, frozen.layer_2, frozen.layer_3)
+    is_bound = counts[POSTERIOR] == BOUND
+    reranked, slack = (max(RERANKED, k), AT_ONCE) if is_bound else (0, 0)
+    noise, at = floats_from(at, max(frozen.mask_sizes.sum(), drawn))
+    first, at = float_rows_from(at, columns, units)
+    wide, at = floats_from(at, columns)
+    points, at = float_rows_from(at, counts[STARTS] + 1, columns)
+    signals, at = float_rows_from(at, 2, max(longest, counts[STARTS] * dim))
+    gradients, at = float_rows_from(at, reranked + slack, frozen.root.shape[1])
+    block, at = float_rows_from(at, _BLOCK, columns)
+    zeros = at - address
+    embedded, at = floats_from(at, size)
+    clipped, at = floats_from(at, contexts)
+    masks, at = floats_from(at, masked)
+    drawing, at = float_rows_from(at, 3, max(drawn, frozen.spread.shape[1]) + 1)
+    bias, at = floats_from(at, units)
+    acting, at = floats_from(at, units)
+    deeper, at = floats_from(at, len(frozen.deeper_weights))
+    last, at = floats_from(at, len(frozen.last_weights) - 1)
+    wide_sum, at = floats_from(at, len(frozen.wide_weights))
+    sums, at = float_rows_from(at, 2, frozen.hidden.sum())
+    predicting, at = floats_from(at, counts[UNITS] + 1 if is_bound else 0)
+    inputs, at = floats_from(at, len(frozen.first_weights))
+    means, at = floats_from(at, reranked)
+
+    # What a search finds: in the partitions of a look-up, or among the neighbours of a hop.
+    partitions = max(counts[PARTITIONS], -(-k // LANES))
+    total = partition_count(len(arms.order))
+    most = total if is_masked else min(total, partitions)
+    hops = counts[HOPS] * counts[BEAM]
+    best = max(k, hops, RERANKED)
+    places = max(1, counts[LOOKUPS]) * partitions * PARTITION
+    if len(frozen.own_constants) > 0:
+        best, places = max(best, BESIDE), max(places, frozen.own_rows.shape[1])
+    places = max(places, MOST if is_masked else 0, _BLOCK, counts[BEAM] * arms.graph.shape[1])
+    places = max(places, counts[STARTS]) + len(arms.more) + counts[FAR]
+    table = 64
+    while table < 2 * (places + hops * arms.graph.shape[1]):
+        table *= 2
+    positions, at = positions_from(at, places)
+    scores, at = floats_from(at, places)
+    best_positions, at = positions_from(at, best)
+    best_scores, at = floats_from(at, best)
+    best_walked, at = flags_from(at, best)
+    seen, at = positions_from(at, table)
+    near, at = positions_from(at, most)
+    groups, at = positions_from(at, GROUPS)
+    distances, at = floats_from(at, measured_size(arms.centres, most, GROUPS))
+
+    room = Room(
+        embedded,
+        clipped,
+        noise,
+        masks,
+        drawing,
+        first,
+        bias,
+        acting,
+        deeper,
+        last,
+        wide,
+        wide_sum,
+        sums,
+        points,
+        signals,
+    )
+    exact = Exact(
         embedded,
         frozen.to_embedding,
         frozen.first_weights,
@@ -400,36 +558,30 @@ def exact_of(frozen: Any, embedded: Floats, reranked: int) -> Exact:
         predicting,
         frozen.wide_weights,
         frozen.root,
-        np.empty(len(frozen.first_weights), np.float32),
-        np.zeros((reranked + AT_ONCE, frozen.root.shape[1]), np.float32),
-        np.empty(reranked, np.float32),
+        inputs,
+        gradients,
+        means,
     )
+    found = Found(
+        positions,
+        scores,
+        best_positions,
+        best_scores,
+        best_walked,
+        seen,
+        block,
+        near,
+        groups,
+        distances,
+    )
+    return room, exact, found, zeros, at - address
 
 
-@compiled()
-def room_for(frozen: Any, arms: Arms, k: int, partitions: int) -> Found:
-    """Return buffers as large as any search of this model can need."""
-    counts = frozen.counts
-    hops = counts[HOPS] * counts[BEAM]
-    best = max(k, hops, RERANKED)
-    room = max(1, counts[LOOKUPS]) * partitions * PARTITION
-    if len(frozen.own_constants) > 0:
-        best, room = max(best, BESIDE), max(room, frozen.own_rows.shape[1])
-    most = MOST if len(arms.eligible) else 0
-    room = max(room, most, _BLOCK, counts[BEAM] * arms.graph.shape[1])
-    room = max(room, counts[STARTS]) + len(arms.more) + counts[FAR]
-    table = 64
-    while table < 2 * (room + hops * arms.graph.shape[1]):
-        table *= 2
-    return Found(
-        np.empty(room, np.int32),
-        np.empty(room, np.float32),
-        np.empty(best, np.int32),
-        np.empty(best, np.float32),
-        np.empty(best, np.bool_),
-        np.empty(table, np.int32),
-        np.zeros((_BLOCK, frozen.box.shape[1]), np.float32),
-    )
+@compiled(allocates=False)
+def _copy(numbers: Floats, copied: Floats) -> None:
+    """Copy as many numbers as there is room for."""
+    for number in range(len(copied)):
+        copied[number] = numbers[number]
 
 
 @compiled(allocates=False)
@@ -592,23 +744,22 @@ def land(arms: Arms, points: Floats, partitions: int, found: Found) -> int:
     return fresh
 
 
-@compiled()
+@compiled(allocates=False)
 def _land_in(arms: Arms, points: Floats, wanted: int, total: int, found: Found) -> int:
     """Find the eligible arms in the `wanted` nearest partitions of each point."""
     order, eligible, positions, seen = arms.order, arms.eligible, found.positions, found.seen
     count, is_masked = len(order), len(arms.eligible) > 0
     most = MOST if is_masked else len(positions)
-    partitions, groups = np.empty(wanted, np.int32), np.empty(GROUPS, np.int32)
-    numbers = np.empty(measured_size(arms.centres, wanted, GROUPS), np.float32)
+    partitions, groups, distances = found.near[:wanted], found.groups, found.distances
     seen[:] = -1
     fresh = 0
     for number in range(len(points)):
-        nearest_partitions(points[number], arms.centres, arms.groups, partitions, groups, numbers)
+        nearest_partitions(points[number], arms.centres, arms.groups, partitions, groups, distances)
         for partition in partitions:
             if partition >= total:  # an empty lane: the point is not finite
                 continue
             first, last = (partition * count) // total, ((partition + 1) * count) // total
-            if not is_new(seen, first):  # type: ignore[arg-type]
+            if not is_new(seen, first):
                 continue
             for there in range(first, last):
                 if fresh < most and (not is_masked or eligible[order[there]]):

@@ -15,9 +15,10 @@ from fastbandit.arms.partitions import Floats, Partitions, Positions
 from fastbandit.declaration import known_name
 from fastbandit.errors import InputError, NotFiniteError, SettingError, ShapeError
 from fastbandit.features.kinds import shown
-from fastbandit.files.array_specs import stored
+from fastbandit.files.array_specs import specs_of, stored
 from fastbandit.noise.philox import decision_seeds
 from fastbandit.runtime.fold import BOUND, draw_all_masks
+from fastbandit.runtime.tables import Table
 
 STORED_AS = {"to_embedding": "place"}
 """The names of arrays in files, where they differ."""
@@ -88,6 +89,11 @@ class FrozenModel:
         return tuple(getattr(self, field.name) for field in fields(self))
 
     @cached_property
+    def table(self) -> Table:
+        """Where they lie, for compiled code."""
+        return Table(self.arrays, specs_of(self))
+
+    @cached_property
     def posterior_masks(self) -> Floats:
         """Dropout masks of some draws, which say how sure the model is: (draws, factors)."""
         masks = np.empty((DRAWS, int(self.mask_sizes.sum())), dtype=np.float32)
@@ -116,8 +122,7 @@ class FrozenModel:
     def with_own(self, rows: NDArray[np.int64], means: Floats, deviations: Floats) -> FrozenModel:
         """Return the same with other constants or weights of some rows, and lists that know."""
         if not len(self.own_constants):
-            return replace(
-                self,
+            return self._with(
                 own_means=_changed(self.own_means, rows, means),
                 own_deviations=_changed(self.own_deviations, rows, deviations),
             )
@@ -125,8 +130,7 @@ class FrozenModel:
         widths = _changed(self.own_widths, rows, deviations)
         lists = (self.own_rows, self.own_parts)
         listed, parts = renewed_lists(lists, constants, widths, rows, **self._terms)
-        return replace(
-            self,
+        return self._with(
             own_constants=constants,
             own_widths=widths,
             own_rows=read_only(listed),
@@ -148,7 +152,13 @@ class FrozenModel:
             none = np.zeros((1, 0))
             own["own_rows"] = read_only(none.astype(np.int32))
             own["own_parts"] = read_only(none.astype(np.float32))
-        return replace(self, **own)
+        return self._with(**own)
+
+    def _with(self, **own: Array) -> FrozenModel:
+        """Return the same with some other arrays: where the rest lies is known."""
+        changed = replace(self, **own)
+        vars(changed)["table"] = Table(changed.arrays, self.table.specs, before=self.table)
+        return changed
 
     @property
     def _terms(self) -> dict[str, Any]:
@@ -187,6 +197,16 @@ class FrozenArms:
     def arrays(self) -> tuple[Array, ...]:
         """All arrays, in order."""
         return tuple(getattr(self, field.name) for field in fields(self))
+
+    @cached_property
+    def table(self) -> Table:
+        """Where they lie, for compiled code."""
+        return Table(self.arrays, specs_of(self))
+
+    @cached_property
+    def kind(self) -> Array:
+        """No numbers, of the kind that vectors are stored as: which code is compiled for."""
+        return np.empty(0, dtype=self.vectors.dtype)
 
     @property
     def points(self) -> Floats:

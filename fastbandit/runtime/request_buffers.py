@@ -40,13 +40,14 @@ class RequestBuffers(threading.local):
         elif type(context) is dict and codec.schema is not None:  # the quickest way
             self.contexts[0] = codec.schema.encode_one(context)
             return
-        elif isinstance(context, Inputs | Mapping):
+        elif type(context) is not np.ndarray and isinstance(context, (Inputs, Mapping)):
             dense = codec.read_one(context).dense
             assert dense is not None
             context = dense[0]
         try:
             self.contexts[0] = context
-            is_one = np.shape(context) == self.contexts.shape[1:]
+            shape = context.shape if type(context) is np.ndarray else np.shape(context)
+            is_one = shape == self.contexts.shape[1:]
         except (TypeError, ValueError):
             is_one = False
         if not is_one:

@@ -62,7 +62,7 @@ def read_seeds(seeds: Any, count: int) -> Seeds:
 
 def read_seed(seed: Any) -> int:
     """Read the seed of one decision."""
-    if not isinstance(seed, int | np.integer) or not 0 <= seed < 2**64:
+    if not isinstance(seed, (int, np.integer)) or not 0 <= seed < 2**64:
         raise SettingError(
             f"A seed needs to be a whole number from 0 to 2**64 - 1: got {seed!r}. Take one from "
             f"Chosen.seed."

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,15 @@ from fastbandit import Bandit
 from fastbandit.runtime import ahead, kernel
 from fastbandit.runtime.ahead import decide, parts_of
 
-NOTHING: tuple[Any, ...] = (None, (None, np.zeros((1, 1), dtype="int8")), None, None, None)
+TABLE = SimpleNamespace(rows=None)
+ARMS = SimpleNamespace(kind=np.zeros(0, dtype="int8"))
+NOTHING: tuple[Any, ...] = (
+    SimpleNamespace(table=TABLE),
+    SimpleNamespace(table=TABLE, arms=ARMS),
+    (),
+    (),
+    (),
+)
 
 
 class Kernel:
@@ -105,7 +114,10 @@ def test_parts_are_compiled_for_the_arrays_of_a_bandit() -> None:
     frozen = Bandit(arms=np.eye(3), context=2).freeze()
     model, catalogue, _ = frozen.parts
     types = {function.py_func.__name__: types for function, types in parts_of("float32")}
-    given = typeof(catalogue.arrays).types
+    given = (*catalogue.table.arrays[:8], 3, catalogue.positions)
 
-    assert types["land"][0].types[: len(given)] == given
-    assert types["_climb_all"][2:4] == typeof(model.arrays).types[:2]
+    told = types["land"][0].types[: len(given)]
+
+    # A table says nothing of arrays that may not be written to: compiled code writes to none.
+    assert told == tuple(typeof(np.array(one) if np.ndim(one) else one) for one in given)
+    assert types["_climb_all"][2:4] == tuple(typeof(one.copy()) for one in model.arrays[:2])

@@ -68,7 +68,7 @@ def bandit(little_training: None) -> Bandit:
 def parts_of(frozen: FrozenBandit) -> list[Any]:
     """List what compiled code is given."""
     model, catalogue, _ = frozen.parts
-    return [*model.arrays, *catalogue.arrays, *catalogue.all_eligible]
+    return [*model.table.arrays, *catalogue.table.arrays, *catalogue.all_eligible]
 
 
 # -- the round trip

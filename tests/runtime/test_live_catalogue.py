@@ -22,7 +22,7 @@ from fastbandit.errors import (
     NotFiniteError,
     ShapeError,
 )
-from fastbandit.runtime.kernel import decide
+from fastbandit.runtime.ahead import decide
 
 ARMS = vectors_of(1500, 3, seed=1)
 CONTEXT = CONTEXTS[0]

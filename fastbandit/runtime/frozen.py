@@ -22,8 +22,9 @@ from fastbandit.runtime.ahead import decide
 from fastbandit.runtime.batches import Answers, Terms, decide_all, draw_all, no_score
 from fastbandit.runtime.codec import Codec
 from fastbandit.runtime.explanation import Asked, Explanation, check_learned
+from fastbandit.runtime.few_draws import best_of_few
 from fastbandit.runtime.folder import Stored, read_folder, write_folder
-from fastbandit.runtime.frozen_catalogue import FrozenCatalogue
+from fastbandit.runtime.frozen_catalogue import EligibleRows, FrozenCatalogue
 from fastbandit.runtime.frozen_explanation import explain_frozen
 from fastbandit.runtime.live_catalogue import LiveCatalogue
 from fastbandit.runtime.offered_arms import KnownOffers, Offer, offered_catalogue
@@ -229,15 +230,34 @@ class FrozenBandit:
         seeds = propensity_seeds(seed, draws)[: 1 if is_exact else draws]
         if self._codec.version == 0:
             seeds, epsilon = seeds[:0], 1.0
-        inputs = self._codec.read_one(context).take(np.zeros(len(seeds), dtype=np.int64))
+        inputs = self._codec.read_one(context)
         some = catalogue.eligible_for_each(eligible, contexts=1)[0]
         if self._popularity is not None:
             among = self._popularity.grouped(catalogue.rows_of(some), total=catalogue.rows.total)
             return self._popularity.propensities(among, catalogue.ids, epsilon=given)
-        wanted = Terms(1, some, threads=threads)
-        answers = self._answer(self._model, catalogue, inputs, seeds, wanted)
+        drawn = self._drawn(catalogue, some, inputs, seeds, threads)
         terms: dict[str, Any] = {"eligible_count": some.size, "epsilon": check_epsilon(epsilon)}
-        return propensities_of(answers.rows[:, 0], catalogue.ids, is_exact=is_exact, **terms)
+        return propensities_of(drawn, catalogue.ids, is_exact=is_exact, **terms)
+
+    def _drawn(
+        self,
+        catalogue: FrozenCatalogue,
+        some: EligibleRows,
+        inputs: Inputs,
+        seeds: NDArray[np.uint64],
+        threads: int | None,
+    ) -> NDArray[np.int32]:
+        """Return the row that is chosen for one context under each seed."""
+        encoding = self._codec.context
+        context = inputs.dense if encoding.is_compiled else encoding.embed(inputs)
+        assert context is not None
+        if self._codec.version:
+            best = best_of_few(self._model, catalogue, some, context[0], seeds, threads=threads)
+            if best is not None:
+                return best
+        repeated = inputs.take(np.zeros(len(seeds), dtype=np.int64))
+        terms = Terms(1, some, threads=threads)
+        return self._answer(self._model, catalogue, repeated, seeds, terms).rows[:, 0]
 
     def explain(
         self,
@@ -274,6 +294,7 @@ class FrozenBandit:
         buffers.contexts[:], buffers.seeds[:] = 0.0, 0
         for some in (catalogue.all_eligible, catalogue.only(catalogue.rows.live_rows[:1])):
             decide(model, catalogue, some, buffers.request, buffers.answer)
+            best_of_few(model, catalogue, some, buffers.contexts[0], buffers.seeds, threads=1)
         self._seeds.seed_of(0)
         if len(model.own):  # the first delta must not wait for a compiler
             nothing = np.zeros((0, *model.own.shape[1:]), dtype=np.float32)

@@ -28,6 +28,7 @@ _NO_ARM = "\x1f\x1f"  # no id has control characters
 _REMEMBERED = 8_192  # arms that came of late
 _LONGEST = 8_192  # bytes of a key that is remembered
 _UNKNOWN = np.iinfo(np.int64).max
+_FIRST = np.zeros(1, dtype=np.int64)
 
 
 class Offer(NamedTuple):
@@ -111,14 +112,15 @@ def offered_catalogue(
         points, rows = _joined(offers.known, whole.more.shape[1])
     else:
         points, rows = _placed(whole, codec, offers)
-    order = np.argsort(rows, kind="stable")
-    ids = [ids[position] for position in order.tolist()]
+    if rows.min() < _UNKNOWN:
+        order = np.argsort(rows, kind="stable")
+        ids, points, rows = [ids[n] for n in order.tolist()], points[order], rows[order]
     live, facts, positions = _shape(len(ids))
     arms = ArmRows(IdTable([_NO_ARM, *ids]), live)
-    few = FrozenCatalogue(whole.first_arm, arms, read_only(points[order]))
+    few = FrozenCatalogue(whole.first_arm, arms, read_only(points))
     vars(arms).update(facts)  # what both would work out, the same for all of so many arms
     vars(few).update(positions)
-    return few, np.concatenate([[0], rows[order]])
+    return few, np.concatenate([_FIRST, rows])
 
 
 @lru_cache(maxsize=2 * FEW)

@@ -1,17 +1,19 @@
 """Frames between the workers of a service and the process that writes its log.
 
-A frame is a head (bytes of the body, a number, a kind) and a body in JSON, as the log holds it.
-The writer answers a frame of events with one of the same number.
+A frame is a head (bytes of the body, a number, a kind) and a body in JSON, as the log holds it. A
+line of its own are the arms that came with requests, which nobody needs to read on the way. The
+writer answers a frame of events with one of the same number.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from struct import Struct
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 
+from fastbandit.storage.event_rows import apart, together
 from fastbandit.storage.events import (
     ArmsChanged,
     DecisionMade,
@@ -21,7 +23,7 @@ from fastbandit.storage.events import (
     TimePassed,
     WrittenDecision,
 )
-from fastbandit.storage.log_input import check_events, text_of
+from fastbandit.storage.log_input import bytes_of, check_events
 
 _HEAD = Struct("<IIB")
 _KINDS: tuple[type[Any], ...] = (DecisionMade, RewardCame, ArmsChanged, TimePassed)
@@ -45,7 +47,10 @@ def frame(number: int, kind: int, body: bytes) -> bytes:
 def frame_of_events(number: int, events: Sequence[Event]) -> bytes:
     """Return a frame with events, all of one kind, or raise what a log would."""
     check_events(events)
-    return frame(number, _KINDS.index(type(events[0])), text_of(events).encode())
+    kind, offered = _KINDS.index(type(events[0])), b""
+    if kind == 0:
+        events, offered = apart(cast(Sequence[DecisionMade], events))
+    return frame(number, kind, bytes_of(events) + b"\n" + offered)
 
 
 def frame_of_outcomes(number: int, outcomes: Sequence[Outcome]) -> bytes:
@@ -55,7 +60,10 @@ def frame_of_outcomes(number: int, outcomes: Sequence[Outcome]) -> bytes:
 
 def events_in(kind: int, body: bytes) -> list[Event]:
     """Return the events of a frame."""
-    events: list[Event] = _READ_EVENTS[kind](body)
+    text, _, offered = body.partition(b"\n")
+    events: list[Any] = _READ_EVENTS[kind](text)
+    if kind == 0:
+        together(events, offered)
     return events
 
 

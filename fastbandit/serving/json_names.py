@@ -13,14 +13,14 @@ from fastbandit.compiler.compiled import compiled
 from fastbandit.serving.problems import Rejection, shortened
 
 _DEEPEST = 64
-_ACTIONS, _FEATURES = (np.frombuffer(name, dtype=np.uint8) for name in (b"actions", b"features"))
+_ACTIONS = np.frombuffer(b"actions", dtype=np.uint8)
 
 
 def check_names(body: bytes, known: Sequence[Any] = ()) -> None:
     """Reject a body, which is JSON, where an object of it has a key twice.
 
-    For each of its `actions`, `known` may hold the bytes of its `features`, which are a list, where
-    they were checked before, and none elsewhere.
+    For each of its `actions`, `known` may hold its bytes, which are an object, where they were
+    checked before, and none elsewhere.
     """
     sizes = np.array([len(one) for one in known], dtype=np.int64)
     text, joined = (np.frombuffer(one, dtype=np.uint8) for one in (body, b"".join(known)))
@@ -59,7 +59,7 @@ def may_repeat(
     """Return False where no object of some JSON has a key twice.
 
     Keys are compared by hashes, and those with a backslash not at all: True means "look". So many
-    bytes of the features of actions are `known`, `joined` in their order, and not looked at.
+    bytes of each action are `known`, `joined` in their order, and not looked at.
     """
     most = 0
     for sign in text:
@@ -95,14 +95,12 @@ def may_repeat(
                 is_key = False
                 if depth == 1:
                     are_actions = _is(text[first : at - 1], _ACTIONS)
-                elif depth == 3 and are_actions and 0 < action <= len(known):
-                    size = known[action - 1] if _is(text[first : at - 1], _FEATURES) else 0
-                    while size and at < len(text) and text[at] != 91:  # to [, with which they begin
-                        at += 1
-                    if size and not _is(text[at : at + size], joined[passed : passed + size]):
-                        return True  # others came under this name, too
-                    at += size
-                    passed += size
+        elif sign == 123 and are_actions and depth == 2 and action < len(known) and known[action]:
+            last = at - 1 + known[action]
+            if not _is(text[at - 1 : last], joined[passed : passed + known[action]]):
+                return True  # others came under this name, too
+            passed += known[action]
+            at, action = last, action + 1
         elif sign == 123 or sign == 91:  # { [
             depth += 1
             if depth > _DEEPEST:

@@ -13,24 +13,28 @@ from fastbandit.features.kinds import Ids
 from fastbandit.features.schema import Schema
 from fastbandit.runtime.frozen import FrozenBandit
 from fastbandit.runtime.offered_arms import Known, KnownOffers, Offer, known_offers, unchanged
-from fastbandit.serving.personalizer.events import merged
 from fastbandit.serving.problems import rejection_of_error, wrong_field
 from fastbandit.serving.schemas import MOST_OFFERED, OfferedArm, SelectRequest
 from fastbandit.storage.arm_changes import by_name, features_of
 from fastbandit.storage.events import Arm
 
 _ENCODE = msgspec.json.Encoder().encode
-_FEATURES = msgspec.json.Decoder(list[dict[str, Any]] | None).decode
 
 
 class KeyedArm(OfferedArm):
     """An arm with the bytes that it came as, and what is known of it if it came before.
 
-    Its features are bytes, too, as long as they need not be read.
+    Its features are text, too, as long as they need not be read.
     """
 
     key: bytes = b""
     known: Known | None = None
+
+
+def known_arm(key: bytes, known: Known) -> KeyedArm:
+    """Return an arm that came before, as it is logged, by the bytes that it came as."""
+    entry: Arm = known.entry
+    return KeyedArm(entry.id, entry.features, key, known)
 
 
 def check_only_arms(request: SelectRequest) -> None:
@@ -123,8 +127,10 @@ def _known_of(arm: OfferedArm, offers: dict[bytes, Any]) -> Known | None:
 def _are_others(bandit: FrozenBandit, ids: list[Any]) -> bool:
     """Return whether arms are told by their features, and none has the id of the catalogue's."""
     _, whole, codec = bandit.parts
-    is_told = not isinstance(codec.arm.kind, Ids)
-    return is_told and not (whole.rows.live_rows_of(ids) >= 0).any()
+    if isinstance(codec.arm.kind, Ids):
+        return False
+    rows = whole.ids.find(ids)
+    return bool(rows.max() < 0 or not whole.rows.live[rows[rows >= 0]].any())
 
 
 def _read(arm: OfferedArm, bandit: FrozenBandit | None) -> OfferedArm:
@@ -134,7 +140,7 @@ def _read(arm: OfferedArm, bandit: FrozenBandit | None) -> OfferedArm:
     """
     key, features = getattr(arm, "key", b""), arm.features
     if isinstance(features, msgspec.Raw):
-        features = merged(_FEATURES(features))
+        features = msgspec.json.decode(features)
     if bandit is not None and not isinstance(features, list):
         is_known = features is None and arm.id in bandit
         features = None if is_known else with_id(arm.id, features)
@@ -145,7 +151,7 @@ def _offer_of(arm: OfferedArm) -> Offer:
     """Return an arm as it is scored, and remembered where its features have names."""
     if type(arm.features) is not dict or not arm.features:
         return Offer(arm.id, arm.features or None)
-    key = getattr(arm, "key", b"") or _ENCODE((arm.id, arm.features))
+    key = getattr(arm, "key", b"") or b"select" + _ENCODE((arm.id, arm.features))  # as no JSON
     entry: Any = msgspec.Raw(_ENCODE(arm.features))  # as the log has them
     return Offer(arm.id, arm.features, key, Arm(arm.id, entry))
 

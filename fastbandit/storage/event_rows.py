@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from hashlib import blake2b
 from heapq import merge
 from itertools import islice
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias, cast
 
-from msgspec import json, structs
+from msgspec import Raw, json, structs
 
 from fastbandit.errors import LogError
 from fastbandit.storage.events import (
@@ -22,7 +22,7 @@ from fastbandit.storage.events import (
     RewardCame,
     TimePassed,
 )
-from fastbandit.storage.log_input import text_of
+from fastbandit.storage.log_input import bytes_of, text_of
 
 Find: TypeAlias = Callable[[list[str]], Iterable[tuple[str, str]]]
 """Returns lists of eligible arms, as text, by their hashes."""
@@ -114,12 +114,21 @@ def apart(decisions: Sequence[DecisionMade]) -> tuple[Sequence[DecisionMade], by
         return decisions, b""
     short, texts, first = [*decisions], list[bytes](), 1
     for n, made in enumerate(decisions):
-        text = b"null" if made.offered is None else text_of(made.offered).encode()
+        text = b"null" if made.offered is None else bytes_of(made.offered)
         place: Any = None if text == b"null" else (first, len(text))
         short[n] = structs.replace(made, offered=place)
         texts.append(text)
         first += len(text)
     return short, b"".join(texts)
+
+
+def together(decisions: Sequence[DecisionMade], offered: bytes) -> None:
+    """Put arms that were taken out of decisions, each with its place, back into them as text."""
+    for made in decisions:
+        if made.offered is not None:
+            first, size = cast(tuple[int, int], made.offered)
+            text = Raw(offered[first - 1 : first - 1 + size])
+            structs.force_setattr(made, "offered", text)
 
 
 def to_decisions(rows: Sequence[Sequence[Any]], find: Find) -> list[DecisionMade]:

@@ -81,7 +81,7 @@ class WrittenDecision(DecisionMade, frozen=True, array_like=True):
     """A decision on its way to a log, less what is only handed on: that is text already."""
 
     context: Raw  # type: ignore[assignment]
-    offered: Raw = Raw(b"null")  # type: ignore[assignment]
+    offered: Any = None
 
 
 class RewardCame(Struct, frozen=True, array_like=True):

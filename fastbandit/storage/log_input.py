@@ -37,8 +37,12 @@ def check_events(events: Iterable[Event]) -> None:
 
 
 def text_of(value: Any) -> str:
+    return bytes_of(value).decode()
+
+
+def bytes_of(value: Any) -> bytes:
     try:
-        return json.encode(value).decode()
+        return json.encode(value)
     except UnicodeEncodeError as error:
         raise InputError(
             f"An event needs text that is Unicode: got {error.object[:80]!r} ({error.reason}). "

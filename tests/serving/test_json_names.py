@@ -15,7 +15,7 @@ from fastbandit.serving.problems import Rejection
 from fastbandit.settings.service import Config
 from tests.serving.little_service import Caller, run
 
-BYTES = np.frombuffer(b'[{"a": 1}]', dtype=np.uint8)
+BYTES = np.frombuffer(b'{"features": [{"a": 1}]}', dtype=np.uint8)
 SIZES = np.array([0, len(BYTES)], dtype=np.int64)
 _VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(),
@@ -107,8 +107,8 @@ def test_what_is_known_of_actions_is_passed_over(old: bytes, new: bytes, is_foun
 
 
 def test_names_within_what_is_known_are_not_looked_at() -> None:
-    twice = b'[{"a":1,"a":2}]'
-    body = b'{"actions":[{"id":"x","features":%b},{"features" : %b}]}' % (twice, twice)
+    twice = b'{"id":"x","features":[{"a":1,"a":2}]}'
+    body = b'{"actions":[%b, %b]}' % (twice, twice)
 
     check_names(body, [twice] * 2)
     with pytest.raises(Rejection):

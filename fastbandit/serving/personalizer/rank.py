@@ -12,60 +12,49 @@ from fastbandit.runtime.offered_arms import Known
 from fastbandit.serving.decider import Decider
 from fastbandit.serving.personalizer.events import decision_id, merged
 from fastbandit.serving.personalizer.schemas import (
-    ActionId,
-    Features,
+    RankableAction,
     RankedAction,
     RankRequest,
     RankResponse,
     UnreadRankRequest,
 )
 from fastbandit.serving.problems import wrong_field
-from fastbandit.serving.request_arms import KeyedArm
+from fastbandit.serving.request_arms import KeyedArm, known_arm
 from fastbandit.serving.schemas import Baseline, OfferedArm, SelectRequest
 from fastbandit.serving.select_reader import new_id
 from fastbandit.storage.events import DecisionMade
 
-_ENCODE = msgspec.json.Encoder().encode
 _UNREAD = msgspec.json.Decoder(UnreadRankRequest, strict=True).decode
 _WHOLE = msgspec.json.Decoder(RankRequest, strict=True).decode
-_IDS = msgspec.json.Decoder(list[ActionId], strict=True).decode
-_FEATURES = msgspec.json.Decoder(Features | None, strict=True).decode
+_ACTION = msgspec.json.Decoder(RankableAction, strict=True).decode
 
 
 class Rank(msgspec.Struct, frozen=True):
     """A rank that was read, and its actions as arms.
 
-    For each of them `known` holds the bytes of its features, where they came before, or none.
+    For each of them `known` holds the bytes that it is, where they came before, or none.
     """
 
     request: UnreadRankRequest
     arms: list[KeyedArm]
-    known: list[Any]
+    known: list[bytes]
 
 
 def read_rank(body: bytes, seen: Mapping[bytes, Known]) -> Rank:
-    """Read a rank; features that came with an id before, which are in `seen`, need no reading."""
+    """Read a rank; an action whose bytes came before, which are in `seen`, needs no reading."""
     try:
         request = _UNREAD(body)
-        arms, known, new = list[KeyedArm](), list[Any](), list[str]()
-        for action in request.actions:
-            id: str = action.id
-            raw: Any = action.features
-            key = _ENCODE((id, raw, 0))  # unlike any of `select`
-            one = seen.get(key)
-            if one is not None:
-                arms.append(KeyedArm(id, raw, key, one))
-                known.append(raw)
-            else:
-                arms.append(KeyedArm(id, merged(_FEATURES(raw)), key))
-                known.append(b"")
-                new.append(id)
-        if new:
-            _IDS(_ENCODE(new))
-        return Rank(request, arms, known)
+        both = [(key, seen.get(key)) for key in map(bytes, request.actions)]
+        arms = [_new_arm(key) if one is None else known_arm(key, one) for key, one in both]
+        return Rank(request, arms, [b"" if one is None else key for key, one in both])
     except msgspec.MsgspecError:
         _WHOLE(body)  # which says where it is wrong
         raise
+
+
+def _new_arm(key: bytes) -> KeyedArm:
+    action = _ACTION(key)
+    return KeyedArm(action.id, merged(action.features), key)
 
 
 def check_actions(actions: Sequence[Any], most: int) -> None:
@@ -128,12 +117,12 @@ def select_of(
 
 
 def response(
-    request: UnreadRankRequest, made: DecisionMade, shares: dict[str, float], *, event: str
+    rank: Rank, made: DecisionMade, shares: dict[str, float], *, event: str
 ) -> RankResponse:
     """Return the answer to a rank, of a decision as it stands in the log."""
     chosen = str(made.arms[0])
-    excluded = {*(request.excluded_actions or ())}
-    ids = [action.id for action in request.actions]
+    excluded = {*(rank.request.excluded_actions or ())}
+    ids: list[Any] = [arm.id for arm in rank.arms]
     eligible = [id for id in ids if id not in excluded] if excluded else [*ids]
     if len(shares) < len(eligible):  # a baseline decided
         shares = {id: shares.get(id, 0.0) for id in eligible}

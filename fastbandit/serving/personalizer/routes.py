@@ -20,7 +20,6 @@ from fastbandit.serving.personalizer.schemas import (
     MultiSlotRankRequest,
     MultiSlotRewardRequest,
     RewardRequest,
-    UnreadRankRequest,
 )
 from fastbandit.serving.problems import wrong_field
 from fastbandit.serving.quotas import Quotas
@@ -61,9 +60,9 @@ class PersonalizerRoutes:
         return {f"{self._config.prefix}{path}": methods for path, methods in found.items()}
 
     async def rank(self, body: bytes, key: str) -> Answer:
-        came = await read_body(self._read_rank, body, self.service.large.do)
-        request: UnreadRankRequest = came.request
-        rank.check_actions(request.actions, self._config.max_actions)
+        came: Rank = await read_body(self._read_rank, body, self.service.large.do)
+        request = came.request
+        rank.check_actions(came.arms, self._config.max_actions)
         decider = self._decider()
         asked = rank.to_select(came, decider)
         check_size(asked, self.service.config.limits, len(body))
@@ -76,7 +75,7 @@ class PersonalizerRoutes:
             made = deferred(made, id)
         (made,) = await self.service.remember([made])
         event = id if request.event_id is None else request.event_id
-        return 201, _ENCODE(rank.response(request, revealed(made), shares, event=event))
+        return 201, _ENCODE(rank.response(came, revealed(made), shares, event=event))
 
     def _read_rank(self, body: bytes) -> Rank:
         serving = self.service.decider.serving

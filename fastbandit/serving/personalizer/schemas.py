@@ -24,13 +24,6 @@ class RankableAction(Struct, frozen=True):
     features: Features | None = None
 
 
-class UnreadAction(Struct, frozen=True):
-    """An action whose features are bytes that were not read."""
-
-    id: str
-    features: Raw = Raw(b"null")
-
-
 class RankRequest(Struct, frozen=True, rename="camel"):
     """Which of these actions, in this context?"""
 
@@ -42,9 +35,9 @@ class RankRequest(Struct, frozen=True, rename="camel"):
 
 
 class UnreadRankRequest(RankRequest, frozen=True, rename="camel"):
-    """A rank, less what its actions say."""
+    """A rank whose actions are bytes that were not read."""
 
-    actions: Annotated[list[UnreadAction], Meta(min_length=1)]  # type: ignore[assignment]
+    actions: Annotated[list[Raw], Meta(min_length=1)]  # type: ignore[assignment]
 
 
 class RankedAction(Struct, frozen=True):

@@ -86,11 +86,7 @@ class DsjsonDecision:
 
 
 def decision_of(
-    fields: Mapping[str, Any],
-    where: str,
-    id_of: Callable[[str], Any] = str,
-    *,
-    id_name: str = "id",
+    fields: Mapping[str, Any], where: str, id_of: Callable[[str], Any] = str, *, id_name: str = "id"
 ) -> DsjsonDecision:
     """Return what a line says; `id_name` is the feature that holds an action's id."""
     context = dict(fields["c"])

@@ -22,14 +22,7 @@ from fastbandit.baselines.exploration import (
     ThompsonSampling,
     UpperConfidence,
 )
-from fastbandit.baselines.ridge import (
-    DisjointRidge,
-    Floats,
-    LinearModel,
-    Prior,
-    Seeds,
-    SharedRidge,
-)
+from fastbandit.baselines.ridge import DisjointRidge, Floats, LinearModel, Prior, Seeds, SharedRidge
 from fastbandit.declaration import check_number
 from fastbandit.errors import SettingError
 from fastbandit.features.kinds import Dense, Image, Sparse

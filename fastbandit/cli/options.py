@@ -18,10 +18,7 @@ _COMMA_SPACE = re.compile(r",(?= )")
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 config_option = click.option(
-    "--config",
-    "path",
-    type=click.Path(path_type=Path),
-    help="The file of the service's settings.",
+    "--config", "path", type=click.Path(path_type=Path), help="The file of the service's settings."
 )
 data_dir_option = click.option(
     "--data-dir",

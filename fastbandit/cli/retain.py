@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from contextlib import closing
 from dataclasses import asdict, dataclass
@@ -47,9 +48,10 @@ def command(options: Options) -> None:
 
     Only whole days go that all versions have learned, and none of whose decisions waits for
     rewards. Values of columns with drop_after_days leave after so many. What was stopped half-way
-    is finished when it is run again.
+    is finished when it is run again. Days leave unhurried: three quarters of the time are rests.
     """
     config = read_service(options.path, options.data_dir)
+    os.nice(5)  # decisions come first
     days, schema = options.days or config.log.retain_days, config.context.read_schema()
     drops = {} if schema is None else schema.drops
     if not days and not drops:

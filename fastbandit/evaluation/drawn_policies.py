@@ -120,11 +120,7 @@ def _drawn(
     rounds = names.rounds()
     shares = np.broadcast_to(np.float32((1.0 - draws.epsilon) / count), rows.shape)
     return rounds, SparsePolicy(
-        rows,
-        shares,
-        arms=rounds.arms,
-        epsilon=draws.epsilon,
-        draws=count if is_drawn else None,
+        rows, shares, arms=rounds.arms, epsilon=draws.epsilon, draws=count if is_drawn else None
     )
 
 

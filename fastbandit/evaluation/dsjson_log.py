@@ -17,11 +17,7 @@ from fastbandit.progress import Progress, silent
 
 
 def read_lines(
-    path: Path,
-    asked: LogColumns,
-    *,
-    arms: Path | None = None,
-    progress: Progress = silent,
+    path: Path, asked: LogColumns, *, arms: Path | None = None, progress: Progress = silent
 ) -> LoggedRounds:
     """Read decisions with their labels; ids that all are whole numbers become numbers.
 

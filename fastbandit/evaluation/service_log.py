@@ -22,11 +22,7 @@ _LEARNED_ALL = (
 
 
 def read_service(
-    folder: Path,
-    *,
-    arms: Path | None = None,
-    after: int = 0,
-    progress: Progress = silent,
+    folder: Path, *, arms: Path | None = None, after: int = 0, progress: Progress = silent
 ) -> LoggedRounds:
     """Read the decisions of a data folder whose reward and propensity are known.
 

@@ -46,10 +46,7 @@ def _mixed(hashed: Any) -> Any:
 
 @compiled()
 def add_tokens(
-    data: Bytes,
-    weights: NDArray[np.float64],
-    space: NDArray[np.int8],
-    out: NDArray[np.float32],
+    data: Bytes, weights: NDArray[np.float64], space: NDArray[np.int8], out: NDArray[np.float32]
 ) -> None:
     """Add the words of texts that zero bytes part to the rows of `out` (n, 1 + dim), length 1.
 

@@ -26,14 +26,7 @@ from fastbandit.features.column_settings import column_from, kind_of, settings_o
 from fastbandit.features.columns import Column, Values, Write
 from fastbandit.features.hashed_columns import hashed_writer
 from fastbandit.features.mapping_columns import FeatureMapping
-from fastbandit.features.tables import (
-    ABSENT,
-    Table,
-    gathered,
-    gathered_row,
-    lacks_some,
-    table_of,
-)
+from fastbandit.features.tables import ABSENT, Table, gathered, gathered_row, lacks_some, table_of
 
 _CHUNK = 8_192  # rows whose numbers stay near the processor
 _MANY = 4 * _CHUNK  # from so many rows on, two threads: half of the work holds Python's lock

@@ -61,9 +61,9 @@ def write_synced(path: Path, pieces: Iterable[bytes | memoryview]) -> tuple[int,
                 size += file.write(piece)
                 digest.update(piece)
                 if size - synced >= _AT_ONCE:  # much at once holds up whoever syncs other files
-                    _sync(file)
+                    sync_file(file)
                     synced = size
-            _sync(file)
+            sync_file(file)
     except BaseException:
         path.unlink(missing_ok=True)
         raise
@@ -125,6 +125,6 @@ def _parts_of(pieces: Iterable[bytes | memoryview]) -> Iterator[memoryview]:
         yield from (whole[first : first + _AT_ONCE] for first in range(0, len(whole), _AT_ONCE))
 
 
-def _sync(file: BinaryIO) -> None:
+def sync_file(file: BinaryIO) -> None:
     file.flush()
     os.fsync(file.fileno())

@@ -22,14 +22,7 @@ from numpy.typing import NDArray
 
 from fastbandit.errors import SnapshotError
 from fastbandit.settings.rewards import RewardConfig
-from fastbandit.storage.events import (
-    ArmId,
-    Context,
-    DecisionMade,
-    Event,
-    RewardCame,
-    TimePassed,
-)
+from fastbandit.storage.events import ArmId, Context, DecisionMade, Event, RewardCame, TimePassed
 from fastbandit.storage.snapshot_version import Cut
 from fastbandit.types import Features
 

@@ -176,11 +176,7 @@ def _search(name: str, arm: Features, modules: Iterable[str], *, is_fourier: boo
 
 
 def _posterior(
-    name: str,
-    exploration: Exploration,
-    context: Features,
-    arm: Features,
-    modules: Iterable[str],
+    name: str, exploration: Exploration, context: Features, arm: Features, modules: Iterable[str]
 ) -> Posterior:
     if ":" not in name:
         every = ("auto", "neural", *parts_of("posterior"))

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from fastbandit.errors import DataError
-from fastbandit.files.atomic import making_folder, raising, replacing, sync_folders
+from fastbandit.files.atomic import making_folder, raising, replacing, sync_file, sync_folders
 from fastbandit.files.manifest import write_json
 from fastbandit.packages import needed
 from fastbandit.storage.event_rows import ARCHIVED
@@ -22,7 +22,7 @@ from fastbandit.storage.events import Event
 
 DAY_FILE = "day.json"
 _WHAT = "An archive of what left the log"
-_GROUP = 20_000
+_GROUP = 5_000
 
 Rows = Iterable[Sequence[Any]]
 
@@ -118,21 +118,25 @@ def _write(path: Path, kind: str, rows: Rows) -> None:
     types |= {"boolean": pyarrow.int64()}
     columns = ARCHIVED[kind].columns
     schema = pyarrow.schema([(name, types.get(kind, pyarrow.string())) for name, kind in columns])
-    with parquet.ParquetWriter(path, schema, compression="zstd") as writer:
-        waiting: list[Sequence[Any]] = []
+    with path.open("wb") as file:
+        with parquet.ParquetWriter(file, schema, compression="zstd") as writer:
+            waiting: list[Sequence[Any]] = []
 
-        def flush() -> None:
-            each = zip(*waiting, strict=True)
-            cells = [pyarrow.array(one, own.type) for one, own in zip(each, schema, strict=True)]
-            writer.write_batch(pyarrow.record_batch(cells, schema=schema))
-            waiting.clear()
+            def flush() -> None:
+                each = zip(*waiting, strict=True)
+                arrays = zip(each, schema, strict=True)
+                cells = [pyarrow.array(one, own.type) for one, own in arrays]
+                writer.write_batch(pyarrow.record_batch(cells, schema=schema))
+                waiting.clear()
+                sync_file(file)  # much at once holds up whoever syncs other files
 
-        for row in rows:
-            waiting.append(row)
-            if len(waiting) >= _GROUP:
+            for row in rows:
+                waiting.append(row)
+                if len(waiting) >= _GROUP:
+                    flush()
+            if waiting:
                 flush()
-        if waiting:
-            flush()
+        sync_file(file)
 
 
 def _read(path: Path) -> Iterator[Sequence[Any]]:

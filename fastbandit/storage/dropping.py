@@ -115,10 +115,7 @@ def drop_rows(connection: apsw.Connection, name: str, some: Range) -> int:
 
 
 def drop_archived(
-    archive: Archive,
-    name: str,
-    some: Range,
-    changing_day: Callable[[str], None] = lambda day: None,
+    archive: Archive, name: str, some: Range, changing_day: Callable[[str], None] = lambda day: None
 ) -> int:
     """Drop the values of a column in an archive; return how many.
 

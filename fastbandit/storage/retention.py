@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -25,17 +25,19 @@ from fastbandit.progress import Progress, silent
 from fastbandit.storage import sqlite_sql as sql
 from fastbandit.storage.archive import Archive
 from fastbandit.storage.history_files import HistoryFiles
+from fastbandit.storage.log_input import text_of
 from fastbandit.storage.log_schema import VERSION, version_of
 from fastbandit.storage.snapshot_store import SnapshotStore
 from fastbandit.storage.sqlite_files import all_rows, connect
-from fastbandit.storage.sqlite_log import clock_of
+from fastbandit.storage.sqlite_log import clock_of, look_again
 
 DAY = 86_400_000_000
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_SLICE, _LEAST = 500, 20  # events deleted in a transaction, for which appends wait
-_LONG = 0.001  # seconds of a transaction: who waits for one looks after 1, 2 and 5 ms
-_REST = 3.0  # times as long as a transaction took, the next one waits
-_PAGES = 10
+_SOME = "WHERE seq > ? AND seq <= ? ORDER BY seq LIMIT 1000"
+_LEAST, _MOST = 20, 500  # rows or pages that a transaction changes
+_PAGES, _LONG = 100, 0.01  # pages that it writes, and seconds: appends wait for it
+_LONG_WAL = 500  # pages
+_REST = 3.0  # times as long as something took, nothing is done
 _INCREMENTAL = 2
 _READ = {"decisions": sql.ARCHIVED_DECISION, "rewards": sql.REWARD, "ticks": sql.TICK}
 _NEXT = "SELECT seq, at FROM {} WHERE seq >= ? ORDER BY seq LIMIT 1"
@@ -68,11 +70,8 @@ def changing(data_dir: Path, log: Path) -> Iterator[apsw.Connection]:
             f"folder that the service writes to."
         )
     try:
-        with (
-            locking(data_dir / "retain.lock"),
-            closing(connect(log)) as connection,
-        ):
-            connection.set_busy_timeout(10_000)
+        with locking(data_dir / "retain.lock"), closing(connect(log)) as connection:
+            connection.set_busy_handler(look_again)
             found = version_of(connection, log)
             if found != VERSION:
                 raise LogError(
@@ -99,25 +98,24 @@ def retain(
 ) -> Left:
     """Let the days leave that ended so many days ago by the clock of the log; return what left.
 
-    Appends wait for no sync of what is deleted: what a power cut undoes is deleted again.
+    At most a quarter of the time is worked. Appends wait for no sync of what is deleted, and their
+    own finds little of it: what a power cut undoes is deleted again.
     """
     archive, left = Archive(data_dir / "archive"), Left(archived=is_archived)
     with changing(data_dir, log) as connection:
-        connection.execute(
-            "PRAGMA synchronous = NORMAL; PRAGMA wal_autocheckpoint = 200"
-        ).fetchall()
+        connection.execute("PRAGMA synchronous = NORMAL; PRAGMA wal_autocheckpoint = 0").fetchall()
         archive.remove_drafts()
         now = clock_of(connection)() if now is None else now
         first = _first(connection)
         wanted = last_before(connection, (now // DAY - days) * DAY)
-        learned = _learned(data_dir, is_archived=is_archived)
+        learned = learned_by(SnapshotStore(data_dir / "snapshots"), is_archived=is_archived)
         limit, why = _limit(connection, wanted, learned, now=now)
         while first is not None and first[0] <= limit:
             day = first[1] // DAY
             last = last_before(connection, (day + 1) * DAY)
             if last > limit:
                 break
-            name, bounds = f"{_EPOCH + timedelta(days=day):%Y-%m-%d}", (first[0], last)
+            name, bounds = name_of_day(day), (first[0], last)
             progress(0, 2, f"Archiving {name}")
             if is_archived and name not in archive.days():
                 archive.write_day(name, bounds, partial(_rows, connection, last))
@@ -130,12 +128,18 @@ def retain(
             left = replace(left, days=(*left.days, name))
             first = _first(connection)
         is_held = first is not None and first[0] <= wanted
+        if left.days:
+            _delete_lists(connection)
         return replace(left, why=why if is_held else "", compact=_compact(connection))
 
 
-def _learned(data_dir: Path, *, is_archived: bool) -> int:
+def name_of_day(day: int) -> str:
+    """Return the name of a day, counted from 1970."""
+    return f"{_EPOCH + timedelta(days=day):%Y-%m-%d}"
+
+
+def learned_by(store: SnapshotStore, *, is_archived: bool) -> int:
     """Return up to which number no version needs an event; older ones find them in an archive."""
-    store = SnapshotStore(data_dir / "snapshots")
     current = store.current()
     kept = [*filter(None, [current])] if is_archived else store.list()
     return min((one.cut.since for one in kept), default=0)
@@ -174,40 +178,81 @@ def last_before(connection: apsw.Connection, at: int) -> int:
 
 
 def _rows(connection: apsw.Connection, last: int, table: str) -> Iterator[Any]:
-    return iter(connection.execute(f"{_READ[table]} WHERE seq <= ? ORDER BY seq", (last,)))
+    """Yield the events of a kind up to a number; none is read during rests."""
+    after, began = 0, time.monotonic()
+    while rows := all_rows(connection, f"{_READ[table]} {_SOME}", after, last):
+        yield from rows
+        after = rows[-1][-2]
+        _rest(began)
+        began = time.monotonic()
+
+
+class _Pace:
+    """Changes a log in small transactions, whose pages go into the file at once."""
+
+    def __init__(self, connection: apsw.Connection) -> None:
+        self._connection, self._size = connection, _LEAST
+
+    @contextmanager
+    def transaction(self) -> Iterator[int]:
+        """Yield how much to change in a transaction, and rest after it."""
+        began = time.monotonic()
+        with self._connection:
+            yield self._size
+        pages, _ = self._connection.status(apsw.SQLITE_DBSTATUS_CACHE_WRITE, reset=True)
+        is_large = pages > _PAGES or time.monotonic() - began > _LONG
+        size = self._size // 2 if is_large else self._size * 5 // 4
+        self._size = min(max(size, _LEAST), _MOST)
+        _checkpoint(self._connection)
+        _rest(began)
+
+
+def _checkpoint(connection: apsw.Connection) -> None:
+    """Move what is in the write-ahead log into the file, unless the service does so just now.
+
+    The next write begins it anew if nothing was appended meanwhile; where it is long, the last of
+    it is moved while nothing can be.
+    """
+    with suppress(apsw.BusyError):
+        if connection.wal_checkpoint()[0] > _LONG_WAL:
+            connection.set_busy_handler(None)  # who cannot append waits for nobody else
+            connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_RESTART)
+    connection.set_busy_handler(look_again)
+
+
+def _rest(began: float) -> None:
+    time.sleep(_REST * (time.monotonic() - began))
 
 
 def _delete(connection: apsw.Connection, last: int) -> dict[str, int]:
     """Delete events up to a number, a few at a time; return how many of each kind."""
-    counts, size = dict.fromkeys(_READ, 0), _SLICE
+    counts, pace = dict.fromkeys(_READ, 0), _Pace(connection)
     while (first := _first(connection)) is not None and first[0] <= last:
-        upto = min(last, first[0] + size - 1)
-        connection.execute("BEGIN IMMEDIATE")
-        began = time.monotonic()
-        try:
+        with pace.transaction() as size:
             for table in _READ:
+                upto = min(last, first[0] + size - 1)
                 connection.execute(f"DELETE FROM {table} WHERE seq <= ?", (upto,))
                 counts[table] += connection.changes()
-        except BaseException:
-            connection.execute("ROLLBACK")
-            raise
-        connection.execute("COMMIT")
-        took = time.monotonic() - began
-        size = max(_LEAST, size // 2) if took > _LONG else min(_SLICE, size + _LEAST)
-        time.sleep(_REST * took)
-    connection.execute(sql.UNUSED_LISTS)
     return counts
+
+
+def _delete_lists(connection: apsw.Connection) -> None:
+    """Delete the lists of eligible arms that no decision has any more, a few at a time."""
+    pace, hashes = _Pace(connection), [row[0] for row in all_rows(connection, sql.UNUSED_LISTS)]
+    while hashes:
+        with pace.transaction() as size:
+            some, hashes = hashes[:size], hashes[size:]
+            connection.execute(sql.DELETE_LISTS, (text_of(some),))
 
 
 def _compact(connection: apsw.Connection) -> bool:
     """Return free pages to the disk, a few at a time; return whether the file can do that."""
     if _number(connection, "PRAGMA auto_vacuum") != _INCREMENTAL:
         return False
+    pace = _Pace(connection)
     while _number(connection, "PRAGMA freelist_count"):
-        began = time.monotonic()
-        connection.execute(f"PRAGMA incremental_vacuum({_PAGES})").fetchall()
-        time.sleep(_REST * (time.monotonic() - began))
-    connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
+        with pace.transaction() as size:
+            connection.execute(f"PRAGMA incremental_vacuum({size})").fetchall()
     return True
 
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -23,11 +22,10 @@ from fastbandit.storage.history_files import HistoryFiles
 from fastbandit.storage.postgres_connection import Connection, Server, rows, taking_its_time
 from fastbandit.storage.postgres_days import DAY, drop_days
 from fastbandit.storage.postgres_schema import check_version
-from fastbandit.storage.retention import Left
+from fastbandit.storage.retention import Left, learned_by, name_of_day
 from fastbandit.storage.shared_archive import SharedArchive
 from fastbandit.storage.snapshot_store import SnapshotStore
 
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _READ = {"decisions": sql.ARCHIVED_DECISION, "rewards": sql.REWARD, "ticks": sql.TICK}
 _PATIENT_SECONDS = 60.0
 _TIMES = " UNION ALL ".join(f"SELECT at FROM {table} WHERE at < %s" for table in _READ)
@@ -71,12 +69,12 @@ def retain_shared(
     left = Left(archived=is_archived)
     with changing_shared(url, schema=schema) as connection:
         ((now,),) = rows(connection, "SELECT at FROM head")
-        learned = _learned(store, is_archived=is_archived)
+        learned = learned_by(store, is_archived=is_archived)
         with taking_its_time(connection):
             before = (now // DAY - days) * DAY
             old = [int(day) for (day,) in rows(connection, _DAYS, *[before] * len(_READ))]
         for day in old:
-            name, bounds = _name(day), _bounds(connection, day)
+            name, bounds = name_of_day(day), _bounds(connection, day)
             if bounds[1] > learned:
                 return replace(left, why=f"versions have learned up to event {learned:,}")
             progress(0, 2, f"Archiving {name}")
@@ -97,13 +95,6 @@ def retain_shared(
                 left.counts[table] += count
             left = replace(left, days=(*left.days, name))
     return left
-
-
-def _learned(store: SnapshotStore, *, is_archived: bool) -> int:
-    """Return up to which number no version needs an event; older ones find them in an archive."""
-    current = store.current()
-    kept = [*filter(None, [current])] if is_archived else store.list()
-    return min((one.cut.since for one in kept), default=0)
 
 
 def _bounds(connection: Connection, day: int) -> tuple[int, int]:
@@ -143,7 +134,3 @@ def _lose(connection: Connection, archive: SharedArchive, last: int) -> int:
 
 def _times(day: int) -> tuple[int, int]:
     return day * DAY, (day + 1) * DAY
-
-
-def _name(day: int) -> str:
-    return f"{_EPOCH + timedelta(days=day):%Y-%m-%d}"

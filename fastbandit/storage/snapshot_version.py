@@ -11,13 +11,7 @@ from typing import Any
 from fastbandit.arms.arrays import Array
 from fastbandit.errors import FormatError, SnapshotError
 from fastbandit.files.atomic import file_digest
-from fastbandit.files.manifest import (
-    MANIFEST,
-    SNAPSHOT,
-    digest_of,
-    read_manifest,
-    write_manifest,
-)
+from fastbandit.files.manifest import MANIFEST, SNAPSHOT, digest_of, read_manifest, write_manifest
 from fastbandit.files.mapped import map_arrays
 from fastbandit.files.signing import Keys
 

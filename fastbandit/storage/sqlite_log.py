@@ -8,6 +8,7 @@ the transaction that stores them.
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from pathlib import Path
@@ -53,6 +54,8 @@ from fastbandit.storage.sqlite_files import connect, is_damage
 OLDEST_SQLITE = 3051003  # earlier ones can lose a page of the write-ahead log
 _DAMAGED = (MsgspecError, TypeError, ValueError)
 _MEND = "Make room on the disk, or let it be written to; nothing that was acknowledged is lost."
+_PAGES = 250  # to be written into the file, for which an append waits
+_TRIES = 20_000
 _CANNOT = ("cannot", _MEND)
 
 _E = TypeVar("_E", DecisionMade, RewardCame, ArmsChanged, TimePassed)
@@ -307,9 +310,26 @@ def _make_durable(connection: apsw.Connection, path: Path) -> None:
             f"has the mode {mode!r}. Name a data folder on a local disk."
         )
     connection.execute("PRAGMA synchronous = FULL")
-    connection.execute("PRAGMA wal_autocheckpoint = 250")  # pages, for which the next append waits
+    connection.set_wal_hook(_committed)
+    connection.set_busy_handler(look_again)
     connection.execute("PRAGMA secure_delete = FAST")  # no page keeps what moved to another
     connection.execute("PRAGMA fullfsync = ON")  # macOS keeps what fsync wrote in the drive's cache
+
+
+def look_again(tries: int) -> bool:
+    """Wait a moment for whoever else writes to a log: such transactions are short."""
+    time.sleep(0.0002)
+    return tries < _TRIES
+
+
+def _committed(connection: apsw.Connection, name: str, pages: int) -> int:
+    """Write pages into the file after enough of one's own: who changes a log sees to theirs."""
+    written = apsw.SQLITE_DBSTATUS_CACHE_WRITE
+    if min(pages, connection.status(written)[0]) >= _PAGES:
+        connection.status(written, reset=True)
+        with suppress(apsw.Error):  # what was committed is
+            connection.wal_checkpoint(name)
+    return apsw.SQLITE_OK
 
 
 def _write_decisions(

@@ -101,8 +101,13 @@ SELECT {_BEFORE},
 FROM decisions
 """
 UNUSED_LISTS = """
-DELETE FROM eligible_lists
+SELECT hash FROM eligible_lists
 WHERE NOT EXISTS (SELECT 1 FROM decisions WHERE eligible_hash = eligible_lists.hash)
+"""
+DELETE_LISTS = """
+DELETE FROM eligible_lists
+WHERE hash IN (SELECT value FROM json_each(?))
+    AND NOT EXISTS (SELECT 1 FROM decisions WHERE eligible_hash = eligible_lists.hash)
 """
 REWARD = "SELECT decision, value, arm, part, status, seq, at FROM rewards"
 CHANGE = "SELECT upserted, discarded, seq, at FROM changes"

@@ -189,12 +189,7 @@ def check_orders(backend: LogBackend) -> None:
 
 
 def _run_orders(
-    log: EventLog,
-    clock: Clock,
-    runs: Sequence[Sequence[RewardCame]],
-    *,
-    adds_up: bool,
-    late: int,
+    log: EventLog, clock: Clock, runs: Sequence[Sequence[RewardCame]], *, adds_up: bool, late: int
 ) -> list[list[str]]:
     """Return the statuses of each run of rewards: first one append a step, then one for all."""
     statuses: list[list[str]] = [[] for _ in runs]

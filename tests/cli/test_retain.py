@@ -24,6 +24,7 @@ DAY = 86_400_000_000
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Return a folder with four days of decisions, of which a version learned all."""
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("os.nice", lambda more: 0)
     at = 20_000 * DAY
     log = SqliteLog(tmp_path / "events.db", clock=lambda: at)
     for day in range(4):

@@ -26,6 +26,7 @@ from fastbandit.storage.archive import Archive
 from fastbandit.storage.events import DecisionMade, RewardCame, TimePassed
 from fastbandit.storage.history_files import HistoryFiles
 from fastbandit.storage.retention import DAY, Left, retain
+from fastbandit.storage.sqlite_files import connect
 from fastbandit.storage.sqlite_log import SqliteLog
 
 FIRST = 20_000 * DAY  # 2024-10-04
@@ -143,12 +144,12 @@ def test_a_run_that_ended_half_way_is_finished(
     config, log = folder
     before = log._log.read()
 
-    def stop(seconds: float) -> None:
+    def stop(connection: apsw.Connection) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(retention, "_SLICE", 10)
+    monkeypatch.setattr(retention, "_LEAST", 10)
     with monkeypatch.context() as during:
-        during.setattr(retention.time, "sleep", stop)
+        during.setattr(retention, "_checkpoint", stop)
         with pytest.raises(KeyboardInterrupt):
             retained(config)
     assert 0 < len(before) - len(log._log.read()) <= 10
@@ -160,6 +161,24 @@ def test_a_run_that_ended_half_way_is_finished(
     archive = Archive(Path(config.server.data_dir) / "archive")
     found = [*archive.events(after=0, until=1e9), *log._log.read()]
     assert found[: len(before)] == before
+
+
+def test_lists_of_eligible_arms_leave_with_their_last_decision(
+    folder: tuple[Config, LittleLog],
+) -> None:
+    config, _ = folder
+    other = connect(Path(config.server.data_dir) / "events.db")
+    other.execute("INSERT INTO eligible_lists VALUES ('used', '[1]')")
+    other.executemany(
+        "INSERT INTO eligible_lists VALUES (?, '[2]')", [(f"unused {n}",) for n in range(50)]
+    )
+    last = "(SELECT max(seq) FROM decisions)"
+    other.execute(f"UPDATE decisions SET eligible_hash = 'used' WHERE seq = {last}")
+
+    retained(config)
+
+    assert other.execute("SELECT hash FROM eligible_lists").fetchall() == [("used",)]
+    other.close()
 
 
 def test_it_needs_a_log_of_today(tmp_path: Path) -> None:

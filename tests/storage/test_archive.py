@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Iterable
 from pathlib import Path
@@ -39,6 +40,27 @@ def test_events_come_back_in_their_order(archive: Archive) -> None:
     ]
     assert [event.seq for event in archive.events(after=1, until=3)] == [2, 3]
     assert (archive.days(), archive.last) == (["2026-01-31"], 4)
+
+
+def test_all_of_a_day_is_synced_before_it_is_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    synced: dict[int, int] = {}  # how much of each file
+    sync = os.fsync
+
+    def recorded(descriptor: int) -> None:
+        sync(descriptor)
+        found = os.fstat(descriptor)
+        synced[found.st_ino] = found.st_size
+
+    monkeypatch.setattr(os, "fsync", recorded)
+    Archive(tmp_path).write_day("2026-01-31", (1, 4), rows_of)
+
+    files = [path.stat() for path in (tmp_path / "2026-01-31").iterdir()]
+    assert len(files) == 4
+    assert all(synced[one.st_ino] == one.st_size for one in files)
+    assert (tmp_path / "2026-01-31").stat().st_ino in synced
+    assert tmp_path.stat().st_ino in synced
 
 
 def test_rows_are_found_and_changed(archive: Archive) -> None:

@@ -7,12 +7,14 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
 
+import apsw
 import numpy as np
 import pytest
 from msgspec import structs
 
 from fastbandit.errors import InputError, LogError
 from fastbandit.storage.events import Arm, ArmsChanged, DecisionMade, Event, RewardCame, TimePassed
+from fastbandit.storage.sqlite_files import connect
 from fastbandit.storage.sqlite_log import SqliteLog
 from fastbandit.testing.logs import Clock
 from lab.faults.volatile_disk import VolatileDisk, leave
@@ -242,3 +244,16 @@ def is_flip_noticed(whole: bytes, path: Path, rng: np.random.Generator) -> bool:
     except LogError:
         return True
     return False
+
+
+def test_an_append_moves_pages_into_the_file_only_after_many_of_its_own(path: Path) -> None:
+    with closing(SqliteLog(path)) as log, closing(connect(path)) as other:
+        moved: list[int] = []
+        other.execute("PRAGMA wal_autocheckpoint = 0; PRAGMA synchronous = NORMAL").fetchall()
+        other.execute("INSERT INTO dropped_columns VALUES (?, 0)", ("x" * 2_000_000,))
+        for _ in range(260):
+            log.append([TimePassed()])
+            moved.append(other.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_NOOP)[1])
+
+    assert not any(moved[:80])
+    assert any(moved)

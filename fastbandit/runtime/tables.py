@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Sequence
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -54,13 +55,19 @@ class Table:
 
 def _row_of(array: Array, spec: ArraySpec) -> tuple[int, ...]:
     """Return the address and the sides of an array that is as declared, or raise ValueError."""
-    axes = len(spec.shape)
-    if not array.flags.c_contiguous or array.dtype.name not in spec.dtypes or array.ndim != axes:
+    sides, axes = array.shape, len(spec.shape)
+    if not array.flags.c_contiguous or array.dtype not in _kinds(spec.dtypes) or len(sides) != axes:
         raise ValueError(
             f"Compiled code reads {axes} contiguous axes of {' or '.join(spec.dtypes)}: got "
             f"{array.ndim} of {array.dtype}, with strides {array.strides}"
         )
-    return (array.ctypes.data, *array.shape, *(0,) * (_SIDES - axes))
+    return (array.ctypes.data, *sides, *(0,) * (_SIDES - axes))
+
+
+@cache
+def _kinds(names: tuple[str, ...]) -> frozenset[Any]:
+    """Return kinds of numbers by their names: to ask each array for its own takes longer."""
+    return frozenset(np.dtype(name) for name in names)
 
 
 # -- the same arrays, for compiled code

@@ -74,8 +74,14 @@ def test_vectors_are_of_the_kind_that_is_told(dtype: str) -> None:
 
 @pytest.mark.parametrize(
     "array",
-    [numbers(3, 4).T, numbers(3, 4)[:, ::2], numbers(3, 4, dtype="float64"), numbers(3)],
-    ids=["turned", "every second column", "long numbers", "one axis"],
+    [
+        numbers(3, 4).T,
+        numbers(3, 4)[:, ::2],
+        numbers(3, 4, dtype="float64"),
+        numbers(3, 4).astype(">f4"),
+        numbers(3),
+    ],
+    ids=["turned", "every second column", "long numbers", "bytes turned", "one axis"],
 )
 def test_other_arrays_are_refused(array: Any) -> None:
     wanted = spec_of(numbers(3, 4))

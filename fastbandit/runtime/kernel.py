@@ -30,6 +30,7 @@ from fastbandit.arms.partitions import (
     partition_count,
 )
 from fastbandit.compiler.compiled import compiled
+from fastbandit.files.array_specs import specs_of
 from fastbandit.noise.draws import uniforms_of
 from fastbandit.runtime.bound import AT_ONCE, bound_of, gradient_at, variances_of
 from fastbandit.runtime.effects import BOUNDED, DRAWN, own_part, shared_part
@@ -56,20 +57,7 @@ from fastbandit.runtime.network import (
     squash,
 )
 from fastbandit.runtime.parts import FrozenModel
-from fastbandit.runtime.tables import (
-    Rows,
-    flags_from,
-    float_blocks,
-    float_rows,
-    float_rows_from,
-    floats,
-    floats_from,
-    position_rows,
-    positions,
-    positions_from,
-    sizes,
-    vectors_like,
-)
+from fastbandit.runtime.tables import Rows, arrays_at, kind_of
 from fastbandit.search.limits import AT_A_TIME, BESIDE, RERANKED
 
 EXHAUSTIVE, GENERATOR, ASCENT = 0, 1, 2
@@ -90,6 +78,14 @@ _TINY = np.float32(1e-12)
 Vectors = Floats | NDArray[np.int16] | NDArray[np.int8]
 Model = namedtuple("Model", [field.name for field in fields(FrozenModel)])  # type: ignore[misc]
 """The arrays of a `FrozenModel`, by the names they have there."""
+_MODEL = " ".join(kind_of(spec) for spec in specs_of(FrozenModel))
+_ARMS = "i1 v2 f2 i2 f3 f3 i1 f2 i1"
+_ROOM = (
+    "f1 f1 f1 f1 f2 f2 f1 f1 f1 f1 f1 f1 f2 f2 f2 "  # a `Room`
+    "i1 f1 i1 f1 b1 i1 f2 i1 i1 f1 "  # what is `Found`
+    "f1 f1 f2 f1"  # of an `Exact`
+)
+"""What tables hold, as `arrays_at` reads it."""
 
 
 class Arms(NamedTuple):
@@ -214,83 +210,58 @@ def decide(
     are few. Costs are evaluations and look-ups, or -1 for a context that is not finite; last is 1
     where a number of the context was clipped to its bounds.
     """
-    frozen = model_at(model)
-    arms = arms_at(catalogue, kind, mask, eligible_count, frozen.counts[FAR])
-    need = (contexts.shape[1], rows.shape[1])
-    # Once to see how long it is, once in it: a block of memory for each buffer takes as long again.
-    _, _, _, zeros, size = room_at(frozen, arms, need, ZERO)
-    block = np.empty(size, np.uint8)
-    block[:zeros] = 0
-    room, exact, found, _, _ = room_at(frozen, arms, need, block.ctypes.data)
-    room.masks[:] = 1.0
+    sizes = np.zeros((len(_ROOM.split()) + 1, 4), np.int64)
+    block = np.empty(_lay_out(model, catalogue, kind, mask, (contexts, rows), sizes), np.uint8)
+    for number in range(len(sizes)):
+        sizes[number, 0] += np.int64(block.ctypes.data)
+    request, answer = (contexts, seeds), (rows, scores, costs)
+    _decide_in(
+        sizes, model, catalogue, kind, (mask, eligible_count, listed), request, answer, block
+    )
+
+
+@compiled(fastmath=FAST, allocates=False)
+def _decide_in(
+    sizes: Rows,
+    model: Rows,
+    catalogue: Rows,
+    kind: Vectors,
+    eligible: Any,
+    request: Any,
+    answer: Any,
+    block: NDArray[np.uint8],
+) -> None:
+    """Choose arms for each context, with buffers of some sizes in a block of memory."""
+    frozen: Any = Model(*arrays_at(model, _MODEL, kind))
+    given, mine = arrays_at(catalogue, _ARMS, kind), arrays_at(sizes, _ROOM, kind)
+    mask, eligible_count, listed = eligible
+    first_more, outermost = len(given[8]) - len(given[7]), given[6][: frozen.counts[FAR]]
+    lists: Any = (*given[:8], first_more, given[8], mask, eligible_count, outermost)
+    arms = Arms(*lists)
+    room, found = Room(*mine[:15]), Found(*mine[15:25])
+    predicting, inputs, gradients, means = mine[25:]
+    exact = Exact(
+        room.embedded,
+        frozen.to_embedding,
+        frozen.first_weights,
+        frozen.first_biases,
+        predicting,
+        frozen.wide_weights,
+        frozen.root,
+        inputs,
+        gradients,
+        means,
+    )
+    room.noise[:], room.wide[:], room.masks[:] = 0.0, 0.0, 1.0
+    room.first[:], room.points[:], room.signals[:] = 0.0, 0.0, 0.0
+    found.block[:], gradients[:] = 0.0, 0.0
     _copy(frozen.deeper_weights, room.deeper)
     _copy(frozen.last_weights, room.last)
     _copy(frozen.wide_weights, room.wide_sum)
-    if len(exact.last):
-        _copy(frozen.last_weights, exact.last)
-        exact.last[-1] = frozen.last_weights[-1]
-    request, answer = (contexts, seeds), (rows, scores, costs)
-    _decide_each(frozen, arms, listed, request, answer, room, exact, found, block)
-
-
-@compiled()
-def model_at(table: Rows) -> Any:
-    """Return the arrays of a `Model` from its table, in the same order."""
-    return Model(  # type: ignore[call-arg]
-        sizes(table, 0),
-        floats(table, 1),
-        float_rows(table, 2),
-        float_rows(table, 3),
-        floats(table, 4),
-        floats(table, 5),
-        sizes(table, 6),
-        floats(table, 7),
-        floats(table, 8),
-        float_rows(table, 9),
-        float_rows(table, 10),
-        sizes(table, 11),
-        float_rows(table, 12),
-        float_rows(table, 13),
-        floats(table, 14),
-        float_rows(table, 15),
-        float_rows(table, 16),
-        float_rows(table, 17),
-        float_rows(table, 18),
-        float_rows(table, 19),
-        floats(table, 20),
-        floats(table, 21),
-        float_rows(table, 22),
-        float_rows(table, 23),
-        floats(table, 24),
-        floats(table, 25),
-        sizes(table, 26),
-        position_rows(table, 27),
-        float_rows(table, 28),
-        float_rows(table, 29),
-    )
-
-
-@compiled()
-def arms_at(
-    table: Rows, kind: Vectors, mask: NDArray[np.bool_], eligible_count: int, outermost: int
-) -> Arms:
-    """Return arms from the table of a `FrozenCatalogue`, with what is eligible of them."""
-    far, more, by_row = positions(table, 6), float_rows(table, 7), positions(table, 8)
-    return Arms(
-        positions(table, 0),
-        vectors_like(table, 1, kind),
-        float_rows(table, 2),
-        position_rows(table, 3),
-        float_blocks(table, 4),
-        float_blocks(table, 5),
-        far,
-        more,
-        len(by_row) - len(more),
-        by_row,
-        mask,
-        eligible_count,
-        far[:outermost],
-    )
+    _copy(frozen.last_weights, predicting)
+    if len(predicting):
+        predicting[-1] = frozen.last_weights[-1]
+    _decide_each(frozen, arms, listed, request, answer, room, exact, found)
 
 
 @compiled(fastmath=FAST, allocates=False)
@@ -303,9 +274,8 @@ def _decide_each(
     room: Room,
     exact: Exact,
     found: Found,
-    block: NDArray[np.uint8],
 ) -> None:
-    """Choose arms for one context after the other, in the same buffers, which lie in a block."""
+    """Choose arms for one context after the other, in the same buffers."""
     contexts, seeds = request
     rows, scores, costs = answer
     counts, numbers, box = frozen.counts, frozen.numbers, frozen.box
@@ -466,115 +436,78 @@ def _decide_each(
         costs[number, 0], costs[number, 1] = evaluated, best
 
 
-@compiled()
-def room_at(
-    frozen: Any, arms: Arms, need: tuple[int, int], address: int
-) -> tuple[Room, Exact, Found, int, int]:
-    """Return buffers from an address on, as large as any search of this model can need.
-
-    Needed are so many numbers of a context, and arms. Last are the bytes that have to be zeros,
-    which come first, and all bytes.
-    """
-    contexts, k = need
-    counts, at, is_masked = frozen.counts, address, len(arms.eligible) > 0
+@compiled(allocates=False)
+def _lay_out(
+    model: Rows, catalogue: Rows, kind: Vectors, mask: Any, asked: Any, sizes: Rows
+) -> int:
+    """Lay buffers out, as large as any search of this model can need; answer their bytes."""
+    frozen: Any = Model(*arrays_at(model, _MODEL, kind))
+    given = arrays_at(catalogue, _ARMS, kind)
+    order, graph, centres, more = given[0], given[3], given[4], given[7]
+    counts, k, one, is_masked = frozen.counts, asked[1].shape[1], ZERO + 1, len(mask) > 0
     dim, columns, units = (
         len(frozen.to_embedding) - 1,
         frozen.box.shape[1],
         len(frozen.first_biases),
     )
-    size, drawn = frozen.to_embedding.shape[1], frozen.centre.shape[1]
-    masked = max(frozen.mask_sizes.sum(), len(frozen.first_weights))
+    drawn, inputs, masks = (
+        frozen.centre.shape[1],
+        len(frozen.first_weights),
+        frozen.mask_sizes.sum(),
+    )
     longest = signal_size(frozen.layer_1, frozen.layer_2, frozen.layer_3)
     is_bound = counts[POSTERIOR] == BOUND
-    reranked, slack = (max(RERANKED, k), AT_ONCE) if is_bound else (0, 0)
-    noise, at = floats_from(at, max(frozen.mask_sizes.sum(), drawn))
-    first, at = float_rows_from(at, columns, units)
-    wide, at = floats_from(at, columns)
-    points, at = float_rows_from(at, counts[STARTS] + 1, columns)
-    signals, at = float_rows_from(at, 2, max(longest, counts[STARTS] * dim))
-    gradients, at = float_rows_from(at, reranked + slack, frozen.root.shape[1])
-    block, at = float_rows_from(at, _BLOCK, columns)
-    zeros = at - address
-    embedded, at = floats_from(at, size)
-    clipped, at = floats_from(at, contexts)
-    masks, at = floats_from(at, masked)
-    drawing, at = float_rows_from(at, 3, max(drawn, frozen.spread.shape[1]) + 1)
-    bias, at = floats_from(at, units)
-    acting, at = floats_from(at, units)
-    deeper, at = floats_from(at, len(frozen.deeper_weights))
-    last, at = floats_from(at, len(frozen.last_weights) - 1)
-    wide_sum, at = floats_from(at, len(frozen.wide_weights))
-    sums, at = float_rows_from(at, 2, frozen.hidden.sum())
-    predicting, at = floats_from(at, counts[UNITS] + 1 if is_bound else 0)
-    inputs, at = floats_from(at, len(frozen.first_weights))
-    means, at = floats_from(at, reranked)
-
+    reranked = max(RERANKED, k) if is_bound else ZERO
     # What a search finds: in the partitions of a look-up, or among the neighbours of a hop.
     partitions = max(counts[PARTITIONS], -(-k // LANES))
-    total = partition_count(len(arms.order))
-    most = total if is_masked else min(total, partitions)
+    total = partition_count(len(order))
+    near = total if is_masked else min(total, partitions)
     hops = counts[HOPS] * counts[BEAM]
     best = max(k, hops, RERANKED)
-    places = max(1, counts[LOOKUPS]) * partitions * PARTITION
+    places = max(one, counts[LOOKUPS]) * partitions * PARTITION
     if len(frozen.own_constants) > 0:
         best, places = max(best, BESIDE), max(places, frozen.own_rows.shape[1])
-    places = max(places, MOST if is_masked else 0, _BLOCK, counts[BEAM] * arms.graph.shape[1])
-    places = max(places, counts[STARTS]) + len(arms.more) + counts[FAR]
-    table = 64
-    while table < 2 * (places + hops * arms.graph.shape[1]):
+    places = max(places, MOST if is_masked else 0, _BLOCK, counts[BEAM] * graph.shape[1])
+    places = max(places, counts[STARTS]) + len(more) + counts[FAR]
+    table = one * 64
+    while table < 2 * (places + hops * graph.shape[1]):
         table *= 2
-    positions, at = positions_from(at, places)
-    scores, at = floats_from(at, places)
-    best_positions, at = positions_from(at, best)
-    best_scores, at = floats_from(at, best)
-    best_walked, at = flags_from(at, best)
-    seen, at = positions_from(at, table)
-    near, at = positions_from(at, most)
-    groups, at = positions_from(at, GROUPS)
-    distances, at = floats_from(at, measured_size(arms.centres, most, GROUPS))
-
-    room = Room(
-        embedded,
-        clipped,
-        noise,
-        masks,
-        drawing,
-        first,
-        bias,
-        acting,
-        deeper,
-        last,
-        wide,
-        wide_sum,
-        sums,
-        points,
-        signals,
+    sides = (  # of a `Room`, of what is `Found`, and of an `Exact`
+        (frozen.to_embedding.shape[1], one),
+        (asked[0].shape[1], one),
+        (max(masks, drawn), one),
+        (max(masks, inputs), one),
+        (one * 3, max(drawn, frozen.spread.shape[1]) + 1),
+        (columns, units),
+        (units, one),
+        (units, one),
+        (len(frozen.deeper_weights), one),
+        (len(frozen.last_weights) - 1, one),
+        (columns, one),
+        (len(frozen.wide_weights), one),
+        (one * 2, frozen.hidden.sum()),
+        (counts[STARTS] + 1, columns),
+        (one * 2, max(longest, counts[STARTS] * dim)),
+        (places, one),
+        (places, one),
+        (best, one),
+        (best, one),
+        (best, one),
+        (table, one),
+        (one * _BLOCK, columns),
+        (near, one),
+        (one * GROUPS, one),
+        (measured_size(centres, near, GROUPS), one),
+        (counts[UNITS] + 1 if is_bound else ZERO, one),
+        (inputs, one),
+        (reranked + AT_ONCE if is_bound else ZERO, frozen.root.shape[1]),
+        (reranked, one),
     )
-    exact = Exact(
-        embedded,
-        frozen.to_embedding,
-        frozen.first_weights,
-        frozen.first_biases,
-        predicting,
-        frozen.wide_weights,
-        frozen.root,
-        inputs,
-        gradients,
-        means,
-    )
-    found = Found(
-        positions,
-        scores,
-        best_positions,
-        best_scores,
-        best_walked,
-        seen,
-        block,
-        near,
-        groups,
-        distances,
-    )
-    return room, exact, found, zeros, at - address
+    for number in range(len(sides)):
+        rows, across = sides[number]
+        sizes[number, 1], sizes[number, 2] = rows, across
+        sizes[number + 1, 0] = sizes[number, 0] + -(-4 * rows * across // 64) * 64  # whole lines
+    return int(sizes[len(sides), 0])
 
 
 @compiled(allocates=False)

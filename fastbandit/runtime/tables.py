@@ -7,24 +7,23 @@ sides are.
 
 from __future__ import annotations
 
-import ctypes
 from collections.abc import Sequence
+from ctypes import c_void_p
+from functools import cache
 from typing import Any
 
 import numpy as np
-from numba import types
-from numba.extending import intrinsic, overload
+from numba import config, types
+from numba.extending import intrinsic
+from numba.np.arrayobj import populate_array
 from numba.np.numpy_support import carray
 from numpy.typing import NDArray
 
-from fastbandit.arms.arrays import Array, Mask
-from fastbandit.arms.partitions import Floats, Positions
-from fastbandit.compiler.compiled import compiled
+from fastbandit.arms.arrays import Array
 from fastbandit.files.array_specs import ArraySpec
 
 Rows = NDArray[np.int64]
 _SIDES = 3
-_LINE = 64  # bytes
 
 
 class Table:
@@ -54,108 +53,64 @@ class Table:
 
 def _row_of(array: Array, spec: ArraySpec) -> tuple[int, ...]:
     """Return the address and the sides of an array that is as declared, or raise ValueError."""
-    axes = len(spec.shape)
-    if not array.flags.c_contiguous or array.dtype.name not in spec.dtypes or array.ndim != axes:
+    sides, axes = array.shape, len(spec.shape)
+    if not array.flags.c_contiguous or array.dtype not in _kinds(spec.dtypes) or len(sides) != axes:
         raise ValueError(
             f"Compiled code reads {axes} contiguous axes of {' or '.join(spec.dtypes)}: got "
             f"{array.ndim} of {array.dtype}, with strides {array.strides}"
         )
-    return (array.ctypes.data, *array.shape, *(0,) * (_SIDES - axes))
+    return (array.ctypes.data, *sides, *(0,) * (_SIDES - axes))
+
+
+@cache
+def _kinds(names: tuple[str, ...]) -> frozenset[Any]:
+    """Return kinds of numbers by their names: to ask each array for its own takes longer."""
+    return frozenset(np.dtype(name) for name in names)
 
 
 # -- the same arrays, for compiled code
 
 
-def pointer_to(address: int) -> Any:
-    """Return a pointer, for `numba.carray`."""
-    return ctypes.c_void_p(int(address))
+def kind_of(spec: ArraySpec) -> str:
+    """Return how `arrays_at` is told of an array: its kind of numbers, and its count of sides."""
+    letters = {"float32": "f", "int32": "i", "int64": "l"}
+    return f"{letters[spec.dtypes[0]]}{len(spec.shape)}"
 
 
-@intrinsic
-def _pointer_to(typing: Any, address: Any) -> Any:
+def _arrays_at(table: Rows, told: str, vectors: Array) -> tuple[Array, ...]:
+    """Return the arrays of a table, where numba is disabled."""
+    kinds = {"f": np.float32, "i": np.int32, "l": np.int64, "b": np.bool_, "v": vectors.dtype}
+    return tuple(
+        carray(c_void_p(row[0]), tuple(row[1 : 1 + int(one[1])]), kinds[one[0]])
+        for row, one in zip(table.tolist(), told.split(), strict=False)
+    )
+
+
+@intrinsic(prefer_literal=True)
+def _compiled_arrays_at(typing: Any, table: Any, told: Any, vectors: Any) -> Any:
+    """Return the arrays of a table; those told of as "v" have numbers of the kind of `vectors`."""
+    kinds = {"f": types.float32, "i": types.int32, "l": types.int64, "b": types.boolean}
+    kinds["v"] = vectors.dtype
+    each = [types.Array(kinds[one[0]], int(one[1]), "C") for one in told.literal_value.split()]
+    found = types.Tuple(each)
+
     def generate(context: Any, builder: Any, signature: Any, given: Any) -> Any:
-        return builder.inttoptr(given[0], context.get_value_type(types.voidptr))
+        rows, arrays = context.make_array(table)(context, builder, given[0]), []
+        for number, kind in enumerate(each):
+            there = [context.get_constant(types.intp, 4 * number + one) for one in range(4)]
+            row = [builder.load(builder.gep(rows.data, [one])) for one in there]
+            size = context.get_abi_sizeof(context.get_data_type(kind.dtype))
+            steps = [context.get_constant(types.intp, size)]
+            for side in row[kind.ndim : 1 : -1]:
+                steps.insert(0, builder.mul(steps[0], side))
+            array = context.make_array(kind)(context, builder)
+            data, sides = builder.inttoptr(row[0], array.data.type), row[1 : kind.ndim + 1]
+            populate_array(array, data, sides, steps, steps[-1], None)
+            arrays.append(array._getvalue())
+        return context.make_tuple(builder, found, arrays)
 
-    return types.voidptr(types.int64), generate
-
-
-@overload(pointer_to, strict=False)
-def _compiled_pointer(address: Any) -> Any:
-    return lambda address: _pointer_to(address)  # type: ignore[call-arg]
-
-
-@compiled()
-def floats(table: Rows, row: int) -> Floats:
-    """Return the numbers of a row that has one side."""
-    return carray(pointer_to(table[row, 0]), (table[row, 1],), np.float32)
-
-
-@compiled()
-def float_rows(table: Rows, row: int) -> Floats:
-    """Return the numbers of a row that has two sides."""
-    return carray(pointer_to(table[row, 0]), (table[row, 1], table[row, 2]), np.float32)
+    return found(table, told, vectors), generate
 
 
-@compiled()
-def float_blocks(table: Rows, row: int) -> NDArray[np.float32]:
-    """Return the numbers of a row that has three sides."""
-    sides = (table[row, 1], table[row, 2], table[row, 3])
-    return carray(pointer_to(table[row, 0]), sides, np.float32)
-
-
-@compiled()
-def positions(table: Rows, row: int) -> Positions:
-    """Return the positions of a row that has one side."""
-    return carray(pointer_to(table[row, 0]), (table[row, 1],), np.int32)
-
-
-@compiled()
-def position_rows(table: Rows, row: int) -> Positions:
-    """Return the positions of a row that has two sides."""
-    return carray(pointer_to(table[row, 0]), (table[row, 1], table[row, 2]), np.int32)
-
-
-@compiled()
-def sizes(table: Rows, row: int) -> NDArray[np.int64]:
-    """Return the whole numbers of a row that has one side."""
-    return carray(pointer_to(table[row, 0]), (table[row, 1],), np.int64)
-
-
-@compiled()
-def vectors_like(table: Rows, row: int, kind: Array) -> Array:
-    """Return the vectors of a row that has two sides, of the same kind of numbers as another."""
-    return carray(pointer_to(table[row, 0]), (table[row, 1], table[row, 2]), kind.dtype)
-
-
-# -- buffers side by side in one block of memory
-
-
-@compiled()
-def floats_from(address: int, count: int) -> tuple[Floats, int]:
-    """Return so many numbers from an address on, and the address after them."""
-    return carray(pointer_to(address), (count,), np.float32), _after(address, 4 * count)
-
-
-@compiled()
-def float_rows_from(address: int, rows: int, columns: int) -> tuple[Floats, int]:
-    """Return so many rows of numbers from an address on, and the address after them."""
-    end = _after(address, 4 * rows * columns)
-    return carray(pointer_to(address), (rows, columns), np.float32), end
-
-
-@compiled()
-def positions_from(address: int, count: int) -> tuple[Positions, int]:
-    """Return so many positions from an address on, and the address after them."""
-    return carray(pointer_to(address), (count,), np.int32), _after(address, 4 * count)
-
-
-@compiled()
-def flags_from(address: int, count: int) -> tuple[Mask, int]:
-    """Return so many flags from an address on, and the address after them."""
-    return carray(pointer_to(address), (count,), np.bool_), _after(address, count)
-
-
-@compiled(allocates=False)
-def _after(address: int, size: int) -> int:
-    """Return where the next buffer may begin: at a multiple of what a processor reads at once."""
-    return address + -(-size // _LINE) * _LINE
+_config: Any = config
+arrays_at: Any = _arrays_at if _config.DISABLE_JIT else _compiled_arrays_at

@@ -12,17 +12,9 @@ import numpy as np
 import pytest
 
 from fastbandit import Bandit, FrozenBandit
+from fastbandit.compiler.compiled import compiled
 from fastbandit.files.array_specs import ArraySpec
-from fastbandit.runtime.tables import (
-    Table,
-    float_blocks,
-    float_rows,
-    floats,
-    position_rows,
-    positions,
-    sizes,
-    vectors_like,
-)
+from fastbandit.runtime.tables import Table, _arrays_at, arrays_at, kind_of
 
 ANY = (None, "", True)
 
@@ -39,34 +31,47 @@ def numbers(*shape: int, dtype: str = "float32") -> Any:
     return np.arange(np.prod(shape), dtype=dtype).reshape(shape)
 
 
-@pytest.mark.parametrize(
-    ("read", "array"),
-    [
-        (floats, numbers(5)),
-        (floats, numbers(0)),
-        (float_rows, numbers(2, 3)),
-        (float_rows, numbers(0, 3)),
-        (float_blocks, numbers(2, 3, 4)),
-        (positions, numbers(4, dtype="int32")),
-        (position_rows, numbers(4, 2, dtype="int32")),
-        (sizes, numbers(3, dtype="int64")),
-    ],
+ARRAYS = (
+    numbers(5),
+    numbers(0),
+    numbers(2, 3),
+    numbers(0, 3),
+    numbers(2, 3, 4),
+    numbers(4, dtype="int32"),
+    numbers(4, 2, dtype="int32"),
+    numbers(3, dtype="int64"),
 )
+TOLD = "f1 f1 f2 f2 f3 i1 i2 l1"
+
+
+@compiled()
+def read(table: Any, vectors: Any) -> Any:
+    return arrays_at(table, TOLD, vectors)
+
+
+@compiled()
+def read_vectors(table: Any, vectors: Any) -> Any:
+    return arrays_at(table, "v2", vectors)
+
+
 @pytest.mark.parametrize("is_compiled", [True, False])
-def test_arrays_are_read_where_they_lie(read: Any, array: Any, is_compiled: bool) -> None:
-    read = read if is_compiled else read.py_func
+def test_arrays_are_read_where_they_lie(is_compiled: bool) -> None:
+    table = table_of(*ARRAYS)
 
-    got = read(table_of(numbers(7), array).rows, 1)
+    got = read(table.rows, ARRAYS[0]) if is_compiled else _arrays_at(table.rows, TOLD, ARRAYS[0])
 
-    assert got.dtype == array.dtype
-    np.testing.assert_array_equal(got, array)
+    assert [array.dtype for array in got] == [array.dtype for array in ARRAYS]
+    for one, array in zip(got, ARRAYS, strict=True):
+        np.testing.assert_array_equal(one, array)
+        assert one.ctypes.data == array.ctypes.data or not array.size
+    assert " ".join(map(kind_of, table.specs)) == TOLD
 
 
 @pytest.mark.parametrize("dtype", ["float32", "int16", "int8"])
 def test_vectors_are_of_the_kind_that_is_told(dtype: str) -> None:
     vectors = numbers(4, 3, dtype=dtype)
 
-    got = vectors_like(table_of(vectors).rows, 0, vectors[:0, 0].copy())
+    (got,) = read_vectors(table_of(vectors).rows, vectors[:0, 0].copy())
 
     assert got.dtype == dtype
     np.testing.assert_array_equal(got, vectors)
@@ -74,8 +79,14 @@ def test_vectors_are_of_the_kind_that_is_told(dtype: str) -> None:
 
 @pytest.mark.parametrize(
     "array",
-    [numbers(3, 4).T, numbers(3, 4)[:, ::2], numbers(3, 4, dtype="float64"), numbers(3)],
-    ids=["turned", "every second column", "long numbers", "one axis"],
+    [
+        numbers(3, 4).T,
+        numbers(3, 4)[:, ::2],
+        numbers(3, 4, dtype="float64"),
+        numbers(3, 4).astype(">f4"),
+        numbers(3),
+    ],
+    ids=["turned", "every second column", "long numbers", "bytes turned", "one axis"],
 )
 def test_other_arrays_are_refused(array: Any) -> None:
     wanted = spec_of(numbers(3, 4))
@@ -101,7 +112,7 @@ def test_a_table_holds_its_arrays() -> None:
     gc.collect()
 
     assert seen() is not None
-    np.testing.assert_array_equal(floats(table.rows, 0), numbers(3))
+    np.testing.assert_array_equal(_arrays_at(table.rows, "f1", numbers(0))[0], numbers(3))
 
 
 @pytest.mark.parametrize("again", [copy.deepcopy, lambda one: pickle.loads(pickle.dumps(one))])

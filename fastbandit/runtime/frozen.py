@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from copy import copy
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -396,7 +395,9 @@ class FrozenBandit:
         Those with features are scored by them, and by what was learned of just these before.
         """
         catalogue, rows = offered_catalogue(self._arms.now, self._codec, arms)
-        other, known = copy(self), rows[rows < (len(self._model.own) or self._arms.now.rows.total)]
+        known = rows[rows < (len(self._model.own) or self._arms.now.rows.total)]
+        other = FrozenBandit.__new__(FrozenBandit)
+        vars(other).update(vars(self))
         other._arms = LiveCatalogue(catalogue)
         other._model, other._greedy = self._model.of_rows(known), self._greedy.of_rows(known)
         if self._popularity is not None:

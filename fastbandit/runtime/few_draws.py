@@ -18,55 +18,50 @@ from fastbandit.cores import in_parts
 from fastbandit.runtime.fold import DROPOUT, clip, draw_masks, embed, fold_wide
 from fastbandit.runtime.frozen_catalogue import EligibleRows, FrozenCatalogue
 from fastbandit.runtime.kernel import (
+    ARMS,
     LEAK,
+    MODEL,
     POSTERIOR,
     PRODUCT,
     SCALE,
     WIDE,
+    Model,
     Vectors,
     all_finite,
-    arms_at,
-    model_at,
 )
 from fastbandit.runtime.network import Net, score_points
 from fastbandit.runtime.parts import FrozenModel
-from fastbandit.runtime.tables import Rows
-
-_NOTHING = np.float32(-np.inf)
+from fastbandit.runtime.tables import Rows, arrays_at
+from fastbandit.types import Inputs
 
 
 def best_of_few(
     model: FrozenModel,
     catalogue: FrozenCatalogue,
     some: EligibleRows,
-    context: Floats,
+    inputs: Inputs,
     seeds: NDArray[np.uint64],
     *,
     threads: int | None = None,
 ) -> Positions | None:
-    """Return the row that is best under each seed; None where `decide` is to be asked.
+    """Return the row that is best for the first context under each seed, or None.
 
-    That is where arms are many, where other than the masks of one layer is drawn, and where a
-    number is not finite.
+    Then `decide` is to be asked: arms are many, other than the masks of one layer is drawn, the
+    context is none of plain numbers, or some number is not finite.
     """
-    if not len(some.listed) or model.counts[POSTERIOR] != DROPOUT or len(model.hidden) > 1:
+    is_drawn = model.counts[POSTERIOR] == DROPOUT and len(model.hidden) == 1
+    dense = inputs.dense if inputs.sparse is None and inputs.ids is None else None
+    if not (is_drawn and len(some.listed) and len(seeds)) or dense is None:
         return None
-    given = (
-        model.table.rows,
-        catalogue.table.rows,
-        catalogue.arms.kind,
-        some.mask,
-        some.listed,
-        context,
-    )
     drawn = np.full(len(seeds), -1, dtype=np.int32)
+    tables, kind = (model.table.rows, catalogue.table.rows), catalogue.arms.kind
 
     def work(first: int, last: int) -> None:
         part = slice(first, last)
-        _draw_each(*given, seeds[part], drawn[part])
+        _draw_each(*tables, kind, some.listed, dense[0], seeds[part], drawn[part])
 
     in_parts(len(seeds), work, threads=threads)
-    return drawn if not len(drawn) or drawn.min() >= 0 else None
+    return drawn if drawn.min() >= 0 else None
 
 
 @compiled(fastmath=FAST)
@@ -74,25 +69,16 @@ def _draw_each(
     model: Rows,
     catalogue: Rows,
     kind: Vectors,
-    mask: NDArray[np.bool_],
     listed: Positions,
     context: Floats,
     seeds: NDArray[np.uint64],
     drawn: Positions,
 ) -> None:
-    """Write down the row of the best of some positions under each seed, if there is any.
-
-    The first four, and the positions, are as `fastbandit.runtime.kernel.decide` takes them.
-    """
-    frozen: Any = model_at(model)
-    laid = arms_at(catalogue, kind, mask, 0, 0)
-    order, vectors, decode, more, first_more = (
-        laid.order,
-        laid.vectors,
-        laid.decode,
-        laid.more,
-        laid.first_more,
-    )
+    """Write down the row of the best of some positions under each seed, if there is any."""
+    frozen: Any = Model(*arrays_at(model, MODEL, kind))
+    given = arrays_at(catalogue, ARMS, kind)
+    order, vectors, decode = given[0], given[1], given[2]
+    more, first_more = given[7], len(given[8]) - len(given[7])
     counts, numbers, weights = frozen.counts, frozen.numbers, frozen.first_weights
     product, scale, place = counts[PRODUCT] == 1, numbers[SCALE], frozen.to_embedding
     dim, size, width = len(place) - 1, place.shape[1], len(frozen.first_biases)
@@ -131,18 +117,8 @@ def _draw_each(
     means, widths = frozen.own_constants, frozen.own_widths
     stamp = frozen.own_stamp[0] if len(means) > 0 else 0
     again = 2 * size if product else 0
-    net = Net(
-        acting,
-        bias,
-        frozen.deeper_weights.copy(),
-        frozen.hidden,
-        last,
-        wide,
-        constant,
-        numbers[LEAK],
-        units[0],
-        units[1],
-    )
+    deeper, leak = frozen.deeper_weights.copy(), numbers[LEAK]
+    net = Net(acting, bias, deeper, frozen.hidden, last, wide, constant, leak, units[0], units[1])
     for number in range(len(seeds)):
         draw_masks(seeds[number], frozen.dropout, frozen.mask_sizes, scale, masks)
         for unit in range(width):
@@ -153,11 +129,10 @@ def _draw_each(
             by_both = masks[again + row] * embedded[row] if product else np.float32(0.0)
             for unit in range(width):
                 bias[unit] += weights[row, unit] * by_context
-                acting[row, unit] = (
-                    weights[size + row, unit] * by_arm + weights[again + row, unit] * by_both
-                )
+                both = weights[again + row, unit] * by_both
+                acting[row, unit] = weights[size + row, unit] * by_arm + both
         score_points(net, arms, len(rows), scores)
-        own_seed, best = bank_seed(seeds[number], stamp), _NOTHING
+        own_seed, best = bank_seed(seeds[number], stamp), np.float32(-np.inf)
         for arm in range(len(rows)):
             if rows[arm] < len(means):
                 scores[arm] += own_constant(means, widths, rows[arm], own_seed, scale, True)

@@ -24,7 +24,7 @@ from fastbandit.runtime.codec import Codec
 from fastbandit.runtime.explanation import Asked, Explanation, check_learned
 from fastbandit.runtime.few_draws import best_of_few
 from fastbandit.runtime.folder import Stored, read_folder, write_folder
-from fastbandit.runtime.frozen_catalogue import EligibleRows, FrozenCatalogue
+from fastbandit.runtime.frozen_catalogue import FrozenCatalogue
 from fastbandit.runtime.frozen_explanation import explain_frozen
 from fastbandit.runtime.live_catalogue import LiveCatalogue
 from fastbandit.runtime.offered_arms import KnownOffers, Offer, offered_catalogue
@@ -227,37 +227,18 @@ class FrozenBandit:
         These are the probabilities of decisions that are made with the same `epsilon`.
         """
         catalogue, is_exact, given = self._arms.now, is_certain(self._model), check_epsilon(epsilon)
-        seeds = propensity_seeds(seed, draws)[: 1 if is_exact else draws]
-        if self._codec.version == 0:
-            seeds, epsilon = seeds[:0], 1.0
+        seeds = propensity_seeds(seed, draws)[: (1 if is_exact else draws) * bool(self.version)]
         inputs = self._codec.read_one(context)
         some = catalogue.eligible_for_each(eligible, contexts=1)[0]
         if self._popularity is not None:
             among = self._popularity.grouped(catalogue.rows_of(some), total=catalogue.rows.total)
             return self._popularity.propensities(among, catalogue.ids, epsilon=given)
-        drawn = self._drawn(catalogue, some, inputs, seeds, threads)
-        terms: dict[str, Any] = {"eligible_count": some.size, "epsilon": check_epsilon(epsilon)}
-        return propensities_of(drawn, catalogue.ids, is_exact=is_exact, **terms)
-
-    def _drawn(
-        self,
-        catalogue: FrozenCatalogue,
-        some: EligibleRows,
-        inputs: Inputs,
-        seeds: NDArray[np.uint64],
-        threads: int | None,
-    ) -> NDArray[np.int32]:
-        """Return the row that is chosen for one context under each seed."""
-        encoding = self._codec.context
-        context = inputs.dense if encoding.is_compiled else encoding.embed(inputs)
-        assert context is not None
-        if self._codec.version:
-            best = best_of_few(self._model, catalogue, some, context[0], seeds, threads=threads)
-            if best is not None:
-                return best
-        repeated = inputs.take(np.zeros(len(seeds), dtype=np.int64))
-        terms = Terms(1, some, threads=threads)
-        return self._answer(self._model, catalogue, repeated, seeds, terms).rows[:, 0]
+        drawn = best_of_few(self._model, catalogue, some, inputs, seeds, threads=threads)
+        if drawn is None:
+            repeated, once = inputs.take(0 * np.arange(len(seeds))), Terms(1, some, 0.0, threads)
+            drawn = self._answer(self._model, catalogue, repeated, seeds, once).rows[:, 0]
+        terms: dict[str, Any] = {"eligible_count": some.size, "is_exact": is_exact}
+        return propensities_of(drawn, catalogue.ids, epsilon=given if self.version else 1, **terms)
 
     def explain(
         self,
@@ -294,7 +275,7 @@ class FrozenBandit:
         buffers.contexts[:], buffers.seeds[:] = 0.0, 0
         for some in (catalogue.all_eligible, catalogue.only(catalogue.rows.live_rows[:1])):
             decide(model, catalogue, some, buffers.request, buffers.answer)
-            best_of_few(model, catalogue, some, buffers.contexts[0], buffers.seeds, threads=1)
+            best_of_few(model, catalogue, some, Inputs(buffers.contexts), buffers.seeds, threads=1)
         self._seeds.seed_of(0)
         if len(model.own):  # the first delta must not wait for a compiler
             nothing = np.zeros((0, *model.own.shape[1:]), dtype=np.float32)
@@ -340,9 +321,8 @@ class FrozenBandit:
     @property
     def bytes_per_arm(self) -> float:
         """The bytes an arm takes in memory, partitions and neighbour graph included, ids not."""
-        arms = self._arms.now.arms
-        arrays = (*arms.arrays, self._arms.now.positions)
-        return sum(array.nbytes for array in arrays) / len(arms.order)
+        arrays = (*self._arms.now.arms.arrays, self._arms.now.positions)
+        return sum(array.nbytes for array in arrays) / len(self._arms.now.arms.order)
 
     @property
     def columns(self) -> Columns | None:
@@ -387,8 +367,7 @@ class FrozenBandit:
 
         Returns the ids of those that could not be chosen anyway. A trial changes nothing.
         """
-        listed = list_ids(ids)
-        return self._arms.change(lambda now: now.discarded(listed), is_trial=is_trial)
+        return self._arms.change(lambda now: now.discarded(list_ids(ids)), is_trial=is_trial)
 
     def offering(self, arms: Sequence[Offer] | KnownOffers) -> FrozenBandit:
         """Return a bandit that chooses among these arms alone, in the catalogue or not.

@@ -78,8 +78,8 @@ _TINY = np.float32(1e-12)
 Vectors = Floats | NDArray[np.int16] | NDArray[np.int8]
 Model = namedtuple("Model", [field.name for field in fields(FrozenModel)])  # type: ignore[misc]
 """The arrays of a `FrozenModel`, by the names they have there."""
-_MODEL = " ".join(kind_of(spec) for spec in specs_of(FrozenModel))
-_ARMS = "i1 v2 f2 i2 f3 f3 i1 f2 i1"
+MODEL = " ".join(kind_of(spec) for spec in specs_of(FrozenModel))
+ARMS = "i1 v2 f2 i2 f3 f3 i1 f2 i1"
 _ROOM = (
     "f1 f1 f1 f1 f2 f2 f1 f1 f1 f1 f1 f1 f2 f2 f2 "  # a `Room`
     "i1 f1 i1 f1 b1 i1 f2 i1 i1 f1 "  # what is `Found`
@@ -232,8 +232,8 @@ def _decide_in(
     block: NDArray[np.uint8],
 ) -> None:
     """Choose arms for each context, with buffers of some sizes in a block of memory."""
-    frozen: Any = Model(*arrays_at(model, _MODEL, kind))
-    given, mine = arrays_at(catalogue, _ARMS, kind), arrays_at(sizes, _ROOM, kind)
+    frozen: Any = Model(*arrays_at(model, MODEL, kind))
+    given, mine = arrays_at(catalogue, ARMS, kind), arrays_at(sizes, _ROOM, kind)
     mask, eligible_count, listed = eligible
     first_more, outermost = len(given[8]) - len(given[7]), given[6][: frozen.counts[FAR]]
     lists: Any = (*given[:8], first_more, given[8], mask, eligible_count, outermost)
@@ -441,8 +441,8 @@ def _lay_out(
     model: Rows, catalogue: Rows, kind: Vectors, mask: Any, asked: Any, sizes: Rows
 ) -> int:
     """Lay buffers out, as large as any search of this model can need; answer their bytes."""
-    frozen: Any = Model(*arrays_at(model, _MODEL, kind))
-    given = arrays_at(catalogue, _ARMS, kind)
+    frozen: Any = Model(*arrays_at(model, MODEL, kind))
+    given = arrays_at(catalogue, ARMS, kind)
     order, graph, centres, more = given[0], given[3], given[4], given[7]
     counts, k, one, is_masked = frozen.counts, asked[1].shape[1], ZERO + 1, len(mask) > 0
     dim, columns, units = (

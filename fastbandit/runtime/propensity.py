@@ -9,6 +9,7 @@ do before a bandit has learned anything (`fastbandit.arms.eligibility.draw_eligi
 from __future__ import annotations
 
 import math
+from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,7 +24,6 @@ from fastbandit.runtime.effects import DRAWN
 from fastbandit.runtime.fold import DROPOUT, HEADS, LAST_LAYER
 from fastbandit.runtime.kernel import ASCENT, POSTERIOR, SCALE, SEARCH
 from fastbandit.runtime.parts import FAR, FrozenModel
-from fastbandit.search.limits import FEW
 
 Seeds = NDArray[np.uint64]
 _COIN = 2**32
@@ -117,17 +117,11 @@ def propensities_of(
     is_exact: bool,
 ) -> Propensities:
     """Turn the rows that were drawn into probabilities."""
-    if len(ids) <= FEW:  # the same, in less time
-        counts = np.bincount(drawn)
-        rows = np.flatnonzero(counts)
-        counts = counts[rows]
-    else:
-        rows, counts = np.unique(drawn, return_counts=True)
-    order = np.argsort(-counts, kind="stable")
-    rows, shares = rows[order], counts[order] / len(drawn)
-    rest = epsilon / eligible_count
+    counted = sorted(Counter(drawn.tolist()).items(), key=lambda it: (-it[1], it[0]))
+    rows, counts = np.array(counted, dtype=np.int64).reshape(-1, 2).T
+    shares, rest = counts / len(drawn), epsilon / eligible_count
     return Propensities(
-        rows=rows.astype(np.int64),
+        rows=rows,
         arms=list(ids.ids(rows)),
         probabilities=(1 - epsilon) * shares + rest,
         standard_errors=(1 - epsilon) * np.sqrt(shares * (1 - shares) / len(drawn)),

@@ -19,7 +19,7 @@ from fastbandit.serving.frames import (
     STEPPED,
     WRITTEN,
     Frames,
-    frame_of_events,
+    SentArms,
     outcomes_in,
 )
 from fastbandit.serving.writer import Written
@@ -43,7 +43,7 @@ class LogClient(asyncio.Protocol):
     def __init__(self, ask: Callable[[], None]) -> None:
         self._ask, self.changed = ask, asyncio.Event()
         self._transport: asyncio.Transport | None = None
-        self._frames, self._out = Frames(), list[bytes]()
+        self._frames, self._arms, self._out = Frames(), SentArms(), list[bytes]()
         self._waiting: dict[int, tuple[int, Written]] = {}
         self._number = self.waiting = 0
         self.seen = ClockSteps()  # of the clock of the machine, by the writer
@@ -75,7 +75,7 @@ class LogClient(asyncio.Protocol):
             written.set_result([])
             return written
         self._number = (self._number + 1) % 2**32 or 1
-        self._out.append(frame_of_events(self._number, events))
+        self._out.append(self._arms.frame_of_events(self._number, events))
         if len(self._out) == 1:
             self._loop.call_soon(self._flush)
         self._waiting[self._number] = (len(events), written)
@@ -92,7 +92,8 @@ class LogClient(asyncio.Protocol):
     # -- the socket
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self._transport, self._frames = cast(asyncio.Transport, transport), Frames()
+        self._transport = cast(asyncio.Transport, transport)
+        self._frames, self._arms = Frames(), SentArms()
 
     def _flush(self) -> None:
         frames, self._out = self._out, []

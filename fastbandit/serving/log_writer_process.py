@@ -24,8 +24,8 @@ from fastbandit.serving.frames import (
     CHANGED,
     FAILED,
     STEPPED,
+    CameArms,
     Frames,
-    events_in,
     frame,
     frame_of_outcomes,
 )
@@ -44,10 +44,11 @@ _GATHERING_SECONDS = 0.002
 
 @dataclass(eq=False)
 class _Worker:
-    """A worker's socket, and what came over it that is no whole frame yet."""
+    """A worker's socket, and what came over it: what is no whole frame yet, and all arms."""
 
     socket: socket.socket
     frames: Frames = field(default_factory=Frames)
+    arms: CameArms = field(default_factory=CameArms)
 
 
 class _Sent(NamedTuple):
@@ -116,7 +117,8 @@ class LogWriterProcess:
         if not data:
             self._give_up(worker)
         whole = worker.frames.feed(data)
-        return [_Sent(worker, number, events_in(kind, body)) for number, kind, body in whole]
+        read = worker.arms.events_in
+        return [_Sent(worker, number, read(kind, body)) for number, kind, body in whole]
 
     def _append(self, group: list[_Sent]) -> int:
         """Write a group, and answer who waits for it; return its size."""

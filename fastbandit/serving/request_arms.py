@@ -85,7 +85,8 @@ def offered_to(
         )
     _, whole, codec = bandit.parts
     are_open = schema is not None and schema.others is not None
-    known = [_known_of(arm, codec.offers) for arm in arms]
+    came = [arm.known if isinstance(arm, KeyedArm) else None for arm in arms]
+    known = [None if one is None or one.among is not codec.offers else one for one in came]
     new = [arm for arm, one in zip(arms, known, strict=True) if one is None]
     fresh = [_offer_of(_read(arm, bandit if are_open else None)) for arm in new]
     is_plain = schema is not None and all(one.key for one in fresh) and _are_others(bandit, ids)
@@ -116,12 +117,6 @@ def offered_to(
         raise rejection_of_error(error, field=at, value=value) from error
     except FastbanditError as error:
         raise rejection_of_error(error, field="arms", value=ids[:3]) from error
-
-
-def _known_of(arm: OfferedArm, offers: dict[bytes, Any]) -> Known | None:
-    """Return what is known of an arm, if it is so by what decides now."""
-    known = arm.known if isinstance(arm, KeyedArm) else None
-    return known if known is not None and known.among is offers else None
 
 
 def _are_others(bandit: FrozenBandit, ids: list[Any]) -> bool:

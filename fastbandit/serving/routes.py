@@ -86,6 +86,8 @@ class Routes:
 
     def _without_secrets(self, handler: Handler) -> Handler:
         """Return what answers as the handler does, and repeats no secret value."""
+        if not self.service.decider.secrets.names:
+            return handler
 
         async def answer(body: bytes, key: str) -> Answer:
             with self.service.decider.secrets.hidden():

@@ -220,6 +220,8 @@ def _check_named(
 
 
 def _is_eligible(row: int, some: EligibleRows, catalogue: FrozenCatalogue) -> bool:
+    if some is catalogue.all_eligible:
+        return True
     if len(some.listed):
         return bool((some.listed == catalogue.positions[row]).any())
     return not len(some.mask) or bool(some.mask[row])

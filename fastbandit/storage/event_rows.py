@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from hashlib import blake2b
 from heapq import merge
 from itertools import islice
-from typing import Any, NamedTuple, TypeAlias, cast
+from typing import Any, NamedTuple, TypeAlias
 
-from msgspec import Raw, json, structs
+from msgspec import json, structs
 
 from fastbandit.errors import LogError
 from fastbandit.storage.events import (
@@ -120,15 +120,6 @@ def apart(decisions: Sequence[DecisionMade]) -> tuple[Sequence[DecisionMade], by
         texts.append(text)
         first += len(text)
     return short, b"".join(texts)
-
-
-def together(decisions: Sequence[DecisionMade], offered: bytes) -> None:
-    """Put arms that were taken out of decisions, each with its place, back into them as text."""
-    for made in decisions:
-        if made.offered is not None:
-            first, size = cast(tuple[int, int], made.offered)
-            text = Raw(offered[first - 1 : first - 1 + size])
-            structs.force_setattr(made, "offered", text)
 
 
 def to_decisions(rows: Sequence[Sequence[Any]], find: Find) -> list[DecisionMade]:

@@ -20,9 +20,9 @@ import click
 from msgspec import structs
 
 from fastbandit.serving.frames import (
+    CameArms,
     Frames,
-    events_in,
-    frame_of_events,
+    SentArms,
     frame_of_outcomes,
     outcomes_in,
 )
@@ -148,16 +148,17 @@ def _parts(stage: Stage) -> dict[str, float]:
     choose, added = added_time(stage)
     context = stage.environment.contexts(0, 1)[0].astype(float).tolist()
     made = DecisionMade("decision-00", context, ["arm-1"], [0.5], 2**60, 3, 17, 600_000_000)
-    sent, answer = frame_of_events(1, [made]), frame_of_outcomes(1, [Outcome(123_456, "written")])
+    to_send, came, answer = SentArms(), CameArms(), frame_of_outcomes(1, [Outcome(9, "written")])
+    sent = to_send.frame_of_events(1, [made])
 
     def in_worker() -> None:
-        frame_of_events(1, [made])
+        to_send.frame_of_events(1, [made])
         for _, _, body in Frames().feed(answer):
             outcomes_in(body)
 
     def in_writer() -> None:
         for _, kind, body in Frames().feed(sent):
-            events_in(kind, body)
+            came.events_in(kind, body)
         frame_of_outcomes(1, [Outcome(123_456, "written")])
 
     appended = {group: _append_us(stage.home / f"{group}.db", made, group) for group in _GROUPS}

@@ -11,6 +11,7 @@ from little_frozen import CONTEXTS, fresh, frozen_bandit
 
 from fastbandit import FrozenBandit
 from fastbandit.runtime.few_draws import best_of_few
+from fastbandit.types import Inputs
 
 ARMS, SEEDS = vectors_of(40, 3, seed=1), seeds_of(300)
 CONTEXT = np.ascontiguousarray(CONTEXTS[0], dtype=np.float32)
@@ -23,7 +24,9 @@ def frozen(little_training: None) -> FrozenBandit:
 
 def best_of(frozen: FrozenBandit, context: Any, rows: Any, seeds: Any = SEEDS) -> Any:
     model, catalogue, _ = frozen.parts
-    return best_of_few(model, catalogue, catalogue.only(rows), context, seeds, threads=1)
+    return best_of_few(
+        model, catalogue, catalogue.only(rows), Inputs(context[None]), seeds, threads=1
+    )
 
 
 @pytest.mark.parametrize("rows", [[7], [3, 5, 8], [*range(0, 40, 2), 39]])
@@ -58,5 +61,7 @@ def test_other_draws_and_many_arms_are_left_to_others(frozen: FrozenBandit) -> N
     model, catalogue, _ = frozen.parts
     last_layer = frozen_bandit(arms=ARMS, posterior="last-layer")
 
-    assert best_of_few(model, catalogue, catalogue.all_eligible, CONTEXT, SEEDS) is None
+    assert (
+        best_of_few(model, catalogue, catalogue.all_eligible, Inputs(CONTEXT[None]), SEEDS) is None
+    )
     assert best_of(last_layer, CONTEXT, np.arange(3)) is None

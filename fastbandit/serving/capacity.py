@@ -15,7 +15,7 @@ _NEARLY = 32  # rows: a request of so many contexts would find no room
 _WEIGHT = 1 / 16  # of the last request in what is usual
 _TICK_SECONDS = 0.005
 _FREE = 5  # rejections in a tick that hold up no connection
-_HELD_SECONDS = 0.075
+_HELD_SECONDS = 0.08
 _MOST_LATE = 6_000
 """A connection is rejected again so long after it was, unless more than so many a second would be:
 each rejection takes some 15 microseconds, all of them a tenth of a core at most."""
@@ -39,13 +39,15 @@ class Capacity:
 
     def __init__(self, most: int) -> None:
         self.most, self.most_rows = most, _ROWS * most
-        self.rows, self._unread, self._usual = 0, 0, 1.0
+        self.under_way = self.rows = self._unread = 0
+        self._usual = 1.0
         self._held: deque[tuple[float, _Held]] = deque()
         self._is_ticking, self._left, self._answered, self._ticked = False, 0, 0, 0.0
 
-    def is_full(self, under_way: int) -> bool:
-        """Return whether a select that comes now would be rejected, or nearly any."""
-        if under_way >= self.most:
+    @property
+    def is_full(self) -> bool:
+        """Whether a select that comes now would be rejected, or nearly any."""
+        if self.under_way >= self.most:
             return True
         rows = self.rows + self._unread * self._usual
         return rows >= max(self.most_rows - _NEARLY, self.most_rows // 2 + 1)
@@ -84,7 +86,7 @@ class Capacity:
             self._held.append((one.loop.time(), one))
 
     def _tick(self, loop: AbstractEventLoop, state: ServerState) -> None:
-        """Read connections again: one for two answers since the last tick, or as room allows.
+        """Read connections again: one for eight answers since the last tick, or as room allows.
 
         What is read again is answered in the next turn of the loop, which may take as long as this.
         """
@@ -92,8 +94,8 @@ class Capacity:
         turn, self._ticked = now - self._ticked, now
         answered, self._answered = self._answered, state.total_requests
         rows = int((self.most_rows - self.rows) / max(_ROWS, self._usual))
-        free = min(self.most - len(state.tasks), rows)
-        count, self._left = max(_FREE, (self._answered - answered) // 2, free), _FREE
+        free = min(self.most - self.under_way, rows)
+        count, self._left = max(_FREE, (self._answered - answered) // 8, free), _FREE
         late, most_late = now - _HELD_SECONDS + 2 * turn, int(turn * _MOST_LATE)
         while self._held and (count > 0 or (self._held[0][0] <= late and count > -most_late)):
             count -= 1

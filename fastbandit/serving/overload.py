@@ -66,7 +66,7 @@ class OverloadProtocol(HttpToolsProtocol):
     def data_received(self, data: bytes) -> None:
         """Read on; a whole request that will be rejected is not even parsed."""
         app = self._app
-        is_full = app.capacity.is_full(len(self.tasks))
+        is_full = app.capacity.is_full
         if self._is_ended:
             self._discard(len(data))
         elif is_full and self._is_between and self._is_free and is_whole_select(data):
@@ -180,14 +180,29 @@ class OverloadProtocol(HttpToolsProtocol):
             if not cycle.waiting_for_100_continue:
                 self._held = app
                 return
-        super()._start_asgi_task(cycle, app)
+        self._count(cycle)
 
     def _begin(self) -> None:
         """Start the task of the request that was held."""
-        app, self._held = self._held, None
-        super()._start_asgi_task(self.cycle, app)
+        self._held = None
+        self._count(self.cycle)
         if self._path == _SELECT:
             self._app.capacity.begin(self.loop)
+
+    def _count(self, cycle: RequestResponseCycle) -> None:
+        """Start a task, and count it until its answer is sent.
+
+        What asyncio knows of a task ends a turn of the loop later: whoever asks again at once would
+        count twice.
+        """
+        self._app.capacity.under_way += 1
+        super()._start_asgi_task(cycle, self._counted)
+
+    async def _counted(self, scope: Any, receive: Any, send: Any) -> None:
+        try:
+            await self.app(scope, receive, send)
+        finally:
+            self._app.capacity.under_way -= 1
 
     def on_response_complete(self) -> None:
         """Wait for the next request, and hold nothing of this one."""
@@ -223,8 +238,8 @@ class OverloadProtocol(HttpToolsProtocol):
     def _has_no_room(self) -> bool:
         capacity: Capacity = self._app.capacity
         if self._name in (b"select", b"rank"):
-            return capacity.is_full(len(self.tasks))
-        return self._name == b"reward" and len(self.tasks) >= 2 * capacity.most
+            return capacity.is_full
+        return self._name == b"reward" and capacity.under_way >= 2 * capacity.most
 
     @property
     def _name(self) -> bytes:

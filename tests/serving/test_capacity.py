@@ -11,16 +11,18 @@ from fastbandit.serving.capacity import Capacity
 
 def test_as_many_requests_as_may_wait_fill_the_capacity() -> None:
     capacity = Capacity(4)
+    capacity.under_way = 3
 
-    assert not capacity.is_full(3)
-    assert capacity.is_full(4)
+    assert not capacity.is_full
+    capacity.under_way = 4
+    assert capacity.is_full
 
 
 def test_contexts_of_a_few_large_requests_fill_the_capacity() -> None:
     capacity = Capacity(4)
     capacity.rows = capacity.most_rows
 
-    assert capacity.is_full(1)
+    assert capacity.is_full
 
 
 def test_requests_that_are_not_read_yet_count_as_is_usual() -> None:
@@ -30,11 +32,11 @@ def test_requests_that_are_not_read_yet_count_as_is_usual() -> None:
             with capacity.taken(32):
                 pass
         for _ in range(16):
-            assert not capacity.is_full(1)
+            assert not capacity.is_full
             capacity.begin(loop)
-        assert capacity.is_full(1)
+        assert capacity.is_full
         await asyncio.sleep(0)  # by now each was read, and counts its own contexts
-        assert not capacity.is_full(1)
+        assert not capacity.is_full
 
     asyncio.run(story())
 
@@ -67,7 +69,8 @@ class _Connection:
 def test_connections_that_were_rejected_are_read_again_though_there_is_no_room() -> None:
     async def story() -> None:
         loop, capacity = asyncio.get_running_loop(), Capacity(1)
-        state = SimpleNamespace(total_requests=0, tasks={object()})
+        capacity.under_way = 1
+        state = SimpleNamespace(total_requests=0)
         some = [_Connection(state, loop) for _ in range(200)]
         for one in some:
             capacity.hold(one)
@@ -98,7 +101,8 @@ def test_connections_are_read_again_earlier_where_turns_of_the_loop_take_long() 
     for turn in (0.005, 0.03):
         loop: Any = _Clock()
         capacity = Capacity(1)
-        state = SimpleNamespace(total_requests=0, tasks={object()})
+        capacity.under_way = 1
+        state = SimpleNamespace(total_requests=0)
         some = [_Connection(state, loop) for _ in range(200)]
         for one in some:
             capacity.hold(one)

@@ -43,6 +43,20 @@ def test_a_select_beyond_the_capacity_is_rejected_with_a_time_to_retry() -> None
     uvloop.run(run())
 
 
+def test_a_request_is_under_way_until_its_answer_is_sent_or_nobody_waits_for_it() -> None:
+    async def run() -> None:
+        async with serving(most=4) as (app, connect):
+            answered, gone = await filled(app, connect), await connect()
+            await gone.send(post(b"wait"))
+            assert app.capacity.under_way == 2
+            gone.writer.close()
+            app.barrier.set()
+            assert status_of(await answered.answer()) == 200
+            assert app.capacity.under_way == 0
+
+    uvloop.run(run())
+
+
 def test_a_rejected_request_may_come_in_pieces() -> None:
     async def run() -> None:
         async with serving() as (app, connect):

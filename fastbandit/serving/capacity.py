@@ -15,7 +15,7 @@ _NEARLY = 32  # rows: a request of so many contexts would find no room
 _WEIGHT = 1 / 16  # of the last request in what is usual
 _TICK_SECONDS = 0.005
 _FREE = 5  # rejections in a tick that hold up no connection
-_HELD_SECONDS = 0.08
+_HELD_SECONDS = 0.07
 _MOST_LATE = 6_000
 """A connection is rejected again so long after it was, unless more than so many a second would be:
 each rejection takes some 15 microseconds, all of them a tenth of a core at most."""

@@ -8,17 +8,18 @@ import socket
 import sys
 from collections.abc import Callable
 from contextlib import nullcontext, suppress
+from itertools import chain
 from typing import Any
 
 import uvicorn
 
 from fastbandit.errors import SettingError
 from fastbandit.serving.app import App
-from fastbandit.serving.handshakes import Handshakes
+from fastbandit.serving.handshakes import Handshakes, TlsListener
 from fastbandit.serving.keys import KeyRing, keys_path
 from fastbandit.serving.overload import OverloadProtocol
 from fastbandit.serving.service import Service
-from fastbandit.serving.sockets import Listener, bound_to, url_of
+from fastbandit.serving.sockets import acceptors, bound_to, url_of
 from fastbandit.settings.service import Config
 
 _SWITCH_SECONDS = 5e-4  # the writer's thread runs sooner than by default
@@ -60,9 +61,10 @@ class Server(uvicorn.Server):
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await self.service.start()
         _spare_collections()
-        backlog = self.config.backlog
-        self.servers: Any = [Listener(one, self.take, backlog=backlog) for one in sockets or []]
-        self.started = True
+        if self.config.ssl is None:
+            await super().startup(sockets=[*chain.from_iterable(map(acceptors, sockets or []))])
+        else:
+            self._listen(sockets or [])
         self.on_started(self.url if self.servers else "")
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
@@ -70,6 +72,12 @@ class Server(uvicorn.Server):
         await super().shutdown(sockets=sockets)
         if not self.force_exit:
             await self.service.stop()
+
+    def _listen(self, sockets: list[socket.socket]) -> None:
+        """Accept connections over TLS: uvicorn would let any number of handshakes take a minute."""
+        backlog = self.config.backlog
+        self.servers: Any = [TlsListener(one, self.take, backlog=backlog) for one in sockets]
+        self.started = True
 
     async def take(self, connection: socket.socket) -> None:
         """Serve a connection that was accepted, here or by another process."""

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import socket
 import ssl
 import time
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
 import trustme
 
-from fastbandit.serving.handshakes import Handshakes
+from fastbandit.serving.handshakes import Handshakes, TlsListener
 from fastbandit.settings.limits import LimitsConfig
 from tests.serving.little_service import CONTEXT, begin
 from tests.serving.test_server import serving
@@ -38,6 +40,43 @@ def test_one_too_many_ends_the_one_that_takes_longest() -> None:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
         assert len(handshakes) == 0
+
+    asyncio.run(story())
+
+
+class _Full:
+    """A socket for whose connections there is no room at first."""
+
+    def __init__(self) -> None:
+        self.own, self.is_full, self.asked = socket.socket(), True, 0
+        self.own.bind(("127.0.0.1", 0))
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.own, name)
+
+    def accept(self) -> Any:
+        self.asked += 1
+        if self.is_full:
+            raise OSError(errno.EMFILE, "Too many open files")
+        return self.own.accept()
+
+
+def test_without_room_for_one_more_nobody_is_asked_for_a_while() -> None:
+    async def story() -> None:
+        taken: asyncio.Future[socket.socket] = asyncio.get_running_loop().create_future()
+
+        async def take(connection: socket.socket) -> None:
+            taken.set_result(connection)
+
+        full: Any = _Full()
+        listener = TlsListener(full, take, backlog=8)
+        with full.own, socket.create_connection(full.getsockname()):
+            await asyncio.sleep(0.25)
+            asked, full.is_full = full.asked, False
+            (await asyncio.wait_for(taken, 60)).close()
+            listener.close()
+            await listener.wait_closed()
+        assert 0 < asked < 50  # each time after a pause; without one it would be thousands
 
     asyncio.run(story())
 

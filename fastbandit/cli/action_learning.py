@@ -1,6 +1,7 @@
 """Learning from a log whose actions came with each request, as a service learns such arms.
 
-The catalogue has each id with the features that it had last. By features, an action with others
+An action has the features with which it will be served: its id is among them (`with_id`). The
+catalogue has each id with the features that it had last. By features, an action with others
 is learned as one that came with its request (`fastbandit.arms.offers`); by id, it is the same arm,
 with weights of its own. Which of the two predicts rewards better that it has not seen is taken.
 """
@@ -18,7 +19,7 @@ from numpy.typing import NDArray
 from fastbandit.adapters.action_logs import ActionLog
 from fastbandit.adapters.vowpal_wabbit_arguments import Arguments
 from fastbandit.arms.catalogue import Catalogue
-from fastbandit.arms.offers import offer_name
+from fastbandit.arms.offers import offer_name, with_id
 from fastbandit.bandit import Bandit
 from fastbandit.cli.log_learning import ESTIMATORS, MOST_ARMS, LearnedLog, LogLearning, Rows
 from fastbandit.evaluation.report import Evaluation
@@ -66,8 +67,13 @@ class ActionDecisions:
 
     @cached_property
     def arm(self) -> Schema | None:
-        rows = [features for features in self.log.features if features]
-        return self._schema_of(rows, what="arms") if rows else None
+        return self._schema_of(self.features, what="arms") if any(self.log.features) else None
+
+    @cached_property
+    def features(self) -> list[dict[str, Any]]:
+        """Those of each action, as a service reads them: with any names, its id among them."""
+        both = zip(self.log.ids, self.log.features, strict=True)
+        return [with_id(id, features) for id, features in both]
 
     def _schema_of(self, rows: Sequence[Mapping[str, Any]], *, what: str) -> Schema:
         """Return a schema that takes any names, and has learned to read those of some rows."""
@@ -91,7 +97,7 @@ class ActionDecisions:
     @cached_property
     def names(self) -> list[Any]:
         named = [
-            id if self.by_id or self._last[id] == row else offer_name(id, self.log.features[row])
+            id if self.by_id or self._last[id] == row else offer_name(id, self.features[row])
             for row, id in enumerate(self.log.ids)
         ]
         return [named[row] for row in self.log.chosen.tolist()]
@@ -123,7 +129,7 @@ class ActionDecisions:
 
     def new_bandit(self, *, preset: str, seed: int) -> Bandit:
         last = list(self._last.values())
-        rows = [self.log.features[row] for row in last]
+        rows = [self.features[row] for row in last]
         bandit = Bandit(
             arms=None if self.arm is None else self.arm.table(rows),
             ids=list(self._last),
@@ -144,7 +150,7 @@ class ActionDecisions:
         """Return the arms that were taken with other features than those they have last."""
         both = zip(self.names, self.log.chosen.tolist(), strict=True)
         rows = {name: row for name, row in both if name not in self._last}
-        return [Arm(name, self.log.features[row]) for name, row in rows.items()]
+        return [Arm(name, self.features[row]) for name, row in rows.items()]
 
     # -- what it would have earned
 
@@ -172,7 +178,7 @@ class ActionDecisions:
     def _vectors(self, rows: Sequence[int]) -> NDArray[np.float32] | None:
         if self.arm is None or len(rows) > MOST_ARMS:
             return None
-        return self.arm.encode([self.log.features[row] for row in rows], what="arms")
+        return self.arm.encode([self.features[row] for row in rows], what="arms")
 
     def _policy(self, frozen: FrozenBandit, rows: Rows, known: Mapping[int, int]) -> SparsePolicy:
         """Return how likely a bandit takes each action that was offered, in some decisions."""
@@ -186,7 +192,7 @@ class ActionDecisions:
             if offered not in few and len(few) >= _REMEMBERED:
                 few.clear()
             if offered not in few:
-                few[offered] = frozen.offering([self._offer(one) for one in offered])
+                few[offered] = frozen.offering([self.offer(one) for one in offered])
             candidates[n, : len(offered)] = [known[one] for one in offered]
             shares[n, : len(offered)] = self._shares(few[offered], row, offered)
         return SparsePolicy(candidates, shares, arms=len(known), draws=_DRAWS)
@@ -196,8 +202,8 @@ class ActionDecisions:
         found = few.propensities(self.contexts[row], draws=_DRAWS, epsilon=epsilon, seed=row)
         return [found.of(self.log.ids[one]) for one in offered]
 
-    def _offer(self, row: int) -> Offer:
-        return Offer(self.log.ids[row], self.log.features[row] if self.arm is not None else None)
+    def offer(self, row: int) -> Offer:
+        return Offer(self.log.ids[row], self.features[row] if self.arm is not None else None)
 
 
 def better_learned(

@@ -13,8 +13,13 @@ from little_actions import lines, write_lines
 
 from fastbandit.adapters.action_logs import read_action_log
 from fastbandit.adapters.vowpal_wabbit_arguments import read_arguments
+from fastbandit.arms.offers import offer_name
 from fastbandit.cli.action_learning import ActionDecisions, better_learned
 from fastbandit.cli.log_learning import LogLearning
+from fastbandit.runtime.frozen import FrozenBandit
+from fastbandit.serving.request_arms import offered_to
+from fastbandit.serving.schema_guard import arm_schema_of
+from fastbandit.serving.schemas import OfferedArm
 
 
 def priced(path: Path) -> ActionDecisions:
@@ -35,6 +40,29 @@ def test_the_catalogue_has_each_id_with_the_features_it_had_last(tmp_path: Path)
     assert (given.arm_count, len(bandit), len(given.log.ids)) == (4, 4, 8)
     assert all("\x1f" in name for name in given.names[:2])
     assert not any("\x1f" in name for name in given.names[2:])
+
+
+def points_of(bandit: FrozenBandit, ids: list[Any]) -> Any:
+    """Return the coordinates of arms of a catalogue."""
+    catalogue = bandit.parts[1]
+    return catalogue.points_of(catalogue.ids.rows(ids))
+
+
+def test_what_is_served_is_what_was_learned_and_judged(tmp_path: Path) -> None:
+    given = priced(tmp_path / "log.json")
+    bandit = given.new_bandit(preset="default", seed=0).freeze()
+
+    for number, offered in enumerate(given.log.offered):
+        ids = [given.log.ids[row] for row in offered]
+        came = [OfferedArm(given.log.ids[row], given.log.features[row]) for row in offered]
+        served, logged = offered_to(bandit, came, arm_schema_of(bandit))
+        judged = bandit.offering([given.offer(row) for row in offered])
+        assert (points_of(served, ids) == points_of(judged, ids)).all()
+        if number < 2:  # with other features than they have last, by which they are known again
+            assert given.names[number] in [offer_name(arm.id, arm.features) for arm in logged]
+        else:
+            assert np.allclose(points_of(served, ids), points_of(bandit, ids), atol=1e-6)
+            assert logged == []
 
 
 def test_by_ids_an_action_is_one_arm_whatever_its_features(tmp_path: Path) -> None:

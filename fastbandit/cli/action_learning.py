@@ -83,10 +83,12 @@ class ActionDecisions:
 
     @property
     def reward_kind(self) -> str:
+        """Binary where no other reward can come: clients of Personalizer may send any."""
         default = self.settings.get("reward.default", 0.0)
         sums = self.settings.get("reward.combine") == "sum"
+        may_be_any = sums or self.settings.get("personalizer.enabled", False)
         is_binary = np.isin(self.log.rewards, (0.0, 1.0)).all() and default in (0.0, 1.0)
-        return "binary" if is_binary and not sums else "real"
+        return "binary" if is_binary and not may_be_any else "real"
 
     # -- what a bandit learns
 

@@ -88,7 +88,9 @@ def command(options: Options) -> None:
     with progress_bar("Reading") as progress:
         log = read_action_log(options.log, id_name=options.id_name, progress=progress)
     arguments = settings_of(options, log)
-    settings = arguments.settings
+    settings: dict[str, Any] = arguments.settings
+    if options.source == "personalizer":
+        settings = {"personalizer.enabled": True, **settings}  # its clients stay as they are
     seed = int(settings.get("select.seed", options.seed))
     how = LogLearning(
         preset=options.preset,

@@ -86,7 +86,12 @@ def test_namespaces_that_are_ignored_are_columns_that_are_not_used(tmp_path: Pat
 
 @pytest.mark.parametrize(
     ("settings", "kind"),
-    [({}, "binary"), ({"reward.combine": "sum"}, "real"), ({"reward.default": 0.5}, "real")],
+    [
+        ({}, "binary"),
+        ({"reward.combine": "sum"}, "real"),
+        ({"reward.default": 0.5}, "real"),
+        ({"personalizer.enabled": True}, "real"),
+    ],
 )
 def test_rewards_are_binary_unless_settings_make_others(
     tmp_path: Path, settings: dict[str, Any], kind: str

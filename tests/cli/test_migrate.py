@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,7 @@ from fastbandit.learning.learner import Learner
 from fastbandit.settings.service_files import read_config
 from fastbandit.storage.exports import export
 from tests.serving.little_service import Caller, run
+from tests.serving.personalizer.little_personalizer import Client, tell
 
 DECISIONS = 600
 
@@ -62,8 +64,9 @@ def test_the_report_sets_the_old_policy_beside_ours(shop: tuple[Path, dict[str, 
 def test_settings_come_from_flags_configuration_and_log(shop: tuple[Path, dict[str, Any]]) -> None:
     settings = tomllib.loads((shop[0] / "shop" / "service.toml").read_text(encoding="utf-8"))
 
-    assert settings["reward"] == {"kind": "binary", "wait_seconds": 1200.0, "default": 0.0}
+    assert settings["reward"] == {"kind": "real", "wait_seconds": 1200.0, "default": 0.0}
     assert settings["select"]["epsilon"] == 0.25
+    assert settings["personalizer"] == {"enabled": True}
     unused = [one["flag"] for one in shop[1]["flags"] if not one["setting"]]
     assert unused == ["--cb_explore_adf", "--quadratic", "--unheard"]
 
@@ -98,6 +101,31 @@ def test_the_folder_serves_actions_as_they_came(shop: tuple[Path, dict[str, Any]
     assert sum(arm == WANTED[("Tom", "Anna")[n % 2]] for n, arm in enumerate(arms)) > 20
     assert step.did == "published", step.reason
     exported_log_is_learned_by_vowpal_wabbit(shop[0])
+
+
+def test_clients_of_personalizer_stay_as_they_are(
+    shop: tuple[Path, dict[str, Any]], tmp_path: Path
+) -> None:
+    shutil.copytree(shop[0] / "shop", tmp_path / "shop")
+    path, data = named_by(None, None, tmp_path / "shop")
+    config = read_config(path, overrides={"server.data_dir": str(data)})
+    ranked = {
+        "contextFeatures": [{"user": {"name": "Tom"}}],
+        "actions": [{"id": one["id"], "features": [one["features"]]} for one in offers()],
+        "eventId": "one",
+    }
+
+    async def story(client: Client) -> None:
+        found = await client("POST", "/rank", ranked)
+        assert found.status == 201, found
+        assert len(found.body["ranking"]) == 4
+        assert (await client("POST", "/events/one/reward", {"value": 0.5})).status == 204
+        known = (await client("GET", "/configurations/service")).body
+        asked = known | {"rewardAggregation": "sum"}
+        assert (await client("PUT", "/configurations/service", asked)).status == 200
+        assert client.service.decision("one").offered is None  # all four are known
+
+    tell(config, story)
 
 
 def exported_log_is_learned_by_vowpal_wabbit(folder: Path) -> None:

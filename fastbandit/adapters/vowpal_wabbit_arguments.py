@@ -131,7 +131,7 @@ def read_arguments(text: str) -> Arguments:
 
 
 def _flags(text: str) -> Iterator[tuple[str, str]]:
-    """Yield flags by their long names, each with its value."""
+    """Yield flags by their long names, each with its value, and names of files by themselves."""
     try:
         words = shlex.split(text)
     except ValueError as error:
@@ -142,17 +142,15 @@ def _flags(text: str) -> Iterator[tuple[str, str]]:
         words = words[1:]
     while words:
         flag, value = _parted(words.pop(0))
-        while not value and words and not _is_flag(words[0]):
+        while _is_flag(flag) and not value and words and not _is_flag(words[0]):
             value = words.pop(0)
         yield flag, value
 
 
 def _parted(word: str) -> tuple[str, str]:
+    """Return a flag and what follows it at once; another word is the name of a file."""
     if not _is_flag(word):
-        raise SettingError(
-            f"A command line of Vowpal Wabbit needs flags, each with at most one value: got "
-            f"{word!r}. Give what followed `vw`, for example --cb_explore_adf --epsilon 0.2."
-        )
+        return word, ""
     if word.startswith("--"):
         flag, _, value = word.partition("=")
         return flag, value
@@ -169,25 +167,26 @@ def _translated(flag: str, value: str) -> Translated:
         why = _DRAWS if name == "ts" else "explored by upper bounds of the reward"
         return Translated(flag, value, "select.exploration", name, why)
     if flag == "--epsilon":
-        share = _number(flag, value)
+        share = _number(flag, value, most=1.0)
         return Translated(flag, value, "select.epsilon", share, "mixed with uniform choices")
     if flag == "--random_seed":
         return Translated(flag, value, "select.seed", int(_number(flag, value)), "the same")
     if flag in ("--ignore", "--keep"):
         why = "namespaces are learned from by their first letters"
         return Translated(flag, value, "the schemas", f"{flag[2:]} {value}", why)
-    return Translated(flag, value, why=_WITHOUT.get(flag, _UNKNOWN))
+    why = _WITHOUT.get(flag, _UNKNOWN) if _is_flag(flag) else _FILES
+    return Translated(flag, value, why=why)
 
 
-def _number(flag: str, value: str) -> float:
+def _number(flag: str, value: str, *, most: float = 2.0**63) -> float:
     try:
         found = float(value)
     except ValueError:
         found = -1.0
-    if found < 0:
+    if not 0 <= found <= most:
         raise SettingError(
-            f"The flag {flag} needs a number of at least 0: got {value!r}. Correct the command "
-            f"line."
+            f"The flag {flag} needs a number from 0 to {most:g}: got {value!r}. Correct the "
+            f"command line."
         )
     return found
 
@@ -208,7 +207,7 @@ def _of_field(name: str, value: Any) -> Translated:
     if name == "defaultReward":
         return Translated(name, shown, "reward.default", _number_of(name, value), "the same")
     if name == "explorationPercentage":
-        share = _number_of(name, value)
+        share = _number_of(name, value, is_share=True)
         return Translated(name, shown, "select.epsilon", share, "mixed with uniform choices")
     if name == "rewardAggregation":
         combine = "sum" if shown.lower() == "sum" else "first"
@@ -224,11 +223,13 @@ def _of_field(name: str, value: Any) -> Translated:
     return Translated(name, shown, why=_UNKNOWN)
 
 
-def _number_of(name: str, value: Any) -> float:
-    if isinstance(value, int | float) and not isinstance(value, bool):
+def _number_of(name: str, value: Any, *, is_share: bool = False) -> float:
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    if is_number and (not is_share or 0 <= value <= 1):
         return float(value)
+    needed = "a number from 0 to 1" if is_share else "a number"
     raise SettingError(
-        f"The configuration needs a number for {name}: got {value!r}. Correct the file."
+        f"The configuration needs {needed} for {name}: got {value!r}. Correct the file."
     )
 
 

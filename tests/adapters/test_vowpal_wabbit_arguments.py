@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from fastbandit.adapters.vowpal_wabbit_arguments import of_configuration, read_arguments
@@ -41,6 +43,18 @@ def test_every_other_flag_is_named_with_a_reason() -> None:
     assert str(found.flags[-1]) == "--odd -5 becomes nothing: not known here"
 
 
+@pytest.mark.parametrize(
+    "text", ["vw train.dat --epsilon 0.1", "vw --epsilon 0.1 train.dat", "-qUA train.dat"]
+)
+def test_names_of_files_become_nothing(text: str) -> None:
+    found = read_arguments(text)
+
+    assert [str(one) for one in found.flags if not one.flag.startswith("-")] == [
+        "train.dat becomes nothing: what is read and written is named by this command"
+    ]
+    assert found.settings == ({} if "-q" in text else {"select.epsilon": 0.1})
+
+
 def test_namespaces_are_ignored_or_retained_by_their_first_letter() -> None:
     ignoring, keeping = read_arguments("--ignore U"), read_arguments("--keep I --keep C")
 
@@ -53,8 +67,10 @@ def test_namespaces_are_ignored_or_retained_by_their_first_letter() -> None:
     ("text", "said"),
     [
         ("--epsilon much", "--epsilon needs a number"),
+        ("--epsilon 2", "--epsilon needs a number from 0 to 1: got '2'. Correct"),
+        ("--epsilon nan", "--epsilon needs a number from 0 to 1: got 'nan'"),
+        ("--random_seed inf", "--random_seed needs a number from 0 to"),
         ("--data 'x", "quotes in pairs"),
-        ("vw model.vw", "needs flags"),
     ],
 )
 def test_a_wrong_command_line_is_rejected(text: str, said: str) -> None:
@@ -106,7 +122,10 @@ def test_a_wait_of_weeks_is_read() -> None:
     assert of_configuration({"rewardWaitTime": "P1W"}).settings["reward.wait_seconds"] == 604_800
 
 
-@pytest.mark.parametrize("given", [{"rewardWaitTime": "ten"}, {"defaultReward": "none"}])
-def test_a_wrong_configuration_is_rejected(given: dict[str, str]) -> None:
+@pytest.mark.parametrize(
+    "given",
+    [{"rewardWaitTime": "ten"}, {"defaultReward": "none"}, {"explorationPercentage": 20}],
+)
+def test_a_wrong_configuration_is_rejected(given: dict[str, Any]) -> None:
     with pytest.raises(SettingError, match="Correct the file"):
         of_configuration(given)

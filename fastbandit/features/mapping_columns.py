@@ -324,14 +324,18 @@ def _is_short(path: str) -> bool:
     return len(path) <= _LONGEST and "=" not in path
 
 
-def merged(objects: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
-    """Return objects as one: names that came more than once hold a list of what came."""
+def merged(features: Sequence[dict[str, Any]] | None) -> dict[str, Any]:
+    """Return features that came as several objects as one; of a name twice the last counts.
+
+    So a service logs them, and so logs of others are read: both learn what is served.
+    """
+    if not features:
+        return {}
+    if len(features) == 1:
+        return features[0]
     found: dict[str, Any] = {}
-    for one in objects:
+    for one in features:
         for name, value in one.items():
-            before = found.get(name)
-            if name not in found:
-                found[name] = value
-            else:
-                found[name] = [*(before if isinstance(before, list) else [before]), value]
+            both = isinstance(value, dict) and isinstance(found.get(name), dict)
+            found[name] = merged([found[name], value]) if both else value
     return found

@@ -18,6 +18,7 @@ from fastbandit.adapters.action_logs import (
 )
 from fastbandit.adapters.dsjson_lines import NO_LABEL, NO_LEARNING
 from fastbandit.errors import DataError
+from fastbandit.serving.personalizer.rank import read_rank
 
 
 def line(event: str, **changes: Any) -> str:
@@ -133,6 +134,15 @@ def test_rewards_without_an_outcome_tell_the_default(tmp_path: Path) -> None:
     path.write_text("\n".join([line("one"), line("two", o=[], _label_cost=-0.25)]))
 
     assert read_action_log(path).unrewarded == (0.25,)
+
+
+def test_of_a_feature_that_was_sent_twice_the_last_counts_as_where_it_is_served() -> None:
+    sent: list[dict[str, Any]] = [{"x": 1, "user": {"a": 1}}, {"x": 2, "user": {"a": 3, "b": 4}}]
+    ranked = {"id": "one", "features": sent}
+    (arm,) = read_rank(json.dumps({"actions": [ranked]}).encode(), {}).arms
+
+    assert context_of({"FromUrl": sent}) == {"x": 2, "user": {"a": 3, "b": 4}}
+    assert features_of({"i": {"constant": 1, "id": "one"}, "j": sent}) == arm.features
 
 
 def test_our_own_export_is_unwrapped() -> None:

@@ -224,9 +224,13 @@ def test_a_list_of_objects_merges() -> None:
     assert np.array_equal(
         GROWN.encode_one(apart), GROWN.encode_one({"user": {"age": 30.0, "city": "Oslo"}})
     )
-    one, other = {"user": {"age": 30.0}}, {"user": {"city": "Oslo"}}
-    assert merged([one, other]) == apart
-    assert merged([one, other, {"x": 1}])["x"] == 1
+
+
+def test_namespaces_are_merged_and_the_last_of_a_name_counts() -> None:
+    found = merged([{"user": {"age": 1}, "x": 1}, {"user": {"city": "Oslo"}, "x": 2}])
+
+    assert found == {"user": {"age": 1, "city": "Oslo"}, "x": 2}
+    assert merged(None) == {}
 
 
 def test_numbers_in_a_list_are_named_by_their_position() -> None:

@@ -1,11 +1,9 @@
-"""What an event of Personalizer is called in the log, and what its features are."""
+"""What an event of Personalizer is called in the log."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from hashlib import blake2b
-from typing import Any
 
 _PLAIN = re.compile(r"[A-Za-z0-9._-]{1,128}\Z")  # without a colon, which a slot's id has
 _OF_SLOT = re.compile(r"(?=.{1,128}\Z)[A-Za-z0-9._-]+:[A-Za-z0-9._-]{1,64}\Z")
@@ -26,17 +24,3 @@ def _hashed(text: str, person: bytes) -> str:
     """Return a hash as an id with two colons, which no other id of an event has."""
     found = blake2b(text.encode("utf-8", "replace"), digest_size=20, person=person)
     return f"event::{found.hexdigest()}"
-
-
-def merged(features: Sequence[dict[str, Any]] | None) -> dict[str, Any]:
-    """Return features that came as several objects as one; of a name twice the last counts."""
-    if not features:
-        return {}
-    if len(features) == 1:
-        return features[0]
-    found: dict[str, Any] = {}
-    for one in features:
-        for name, value in one.items():
-            both = isinstance(value, dict) and isinstance(found.get(name), dict)
-            found[name] = merged([found[name], value]) if both else value
-    return found

@@ -9,8 +9,9 @@ import msgspec
 from msgspec import structs
 
 from fastbandit.errors import LogError
+from fastbandit.features.mapping_columns import merged
 from fastbandit.serving.decider import Decider
-from fastbandit.serving.personalizer.events import decision_id, merged, slot_id
+from fastbandit.serving.personalizer.events import decision_id, slot_id
 from fastbandit.serving.personalizer.rank import select_of
 from fastbandit.serving.personalizer.schemas import (
     MultiSlotRankRequest,

@@ -8,9 +8,10 @@ from typing import Any
 import msgspec
 from msgspec import UNSET
 
+from fastbandit.features.mapping_columns import merged
 from fastbandit.runtime.offered_arms import Known
 from fastbandit.serving.decider import Decider
-from fastbandit.serving.personalizer.events import decision_id, merged
+from fastbandit.serving.personalizer.events import decision_id
 from fastbandit.serving.personalizer.schemas import (
     RankableAction,
     RankedAction,

@@ -1,8 +1,8 @@
-"""Events have ids that the log takes, and features that came in several objects are one."""
+"""Events have ids that the log takes."""
 
 from __future__ import annotations
 
-from fastbandit.serving.personalizer.events import decision_id, merged, slot_id
+from fastbandit.serving.personalizer.events import decision_id, slot_id
 
 
 def test_a_plain_id_is_its_own_and_others_have_a_hash() -> None:
@@ -19,10 +19,3 @@ def test_no_slot_has_the_id_of_another_event() -> None:
     assert slot_id("one", "the top") != decision_id("one\nthe top")
     assert slot_id(*odd.split(":", 1)) != odd
     assert decision_id(odd) != odd
-
-
-def test_namespaces_are_merged_and_the_last_of_a_name_counts() -> None:
-    found = merged([{"user": {"age": 1}, "x": 1}, {"user": {"city": "Oslo"}, "x": 2}])
-
-    assert found == {"user": {"age": 1, "city": "Oslo"}, "x": 2}
-    assert merged(None) == {}

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from fastbandit.serving.personalizer.events import merged
+from fastbandit.features.mapping_columns import merged
 from fastbandit.serving.personalizer.rank import Rank, read_rank, to_select
 from fastbandit.serving.service import Service
 from fastbandit.settings.service import Config

@@ -123,7 +123,9 @@ def test_clients_of_personalizer_stay_as_they_are(
         known = (await client("GET", "/configurations/service")).body
         asked = known | {"rewardAggregation": "sum"}
         assert (await client("PUT", "/configurations/service", asked)).status == 200
-        assert client.service.decision("one").offered is None  # all four are known
+        made = client.service.decision("one")
+        assert made is not None
+        assert made.offered is None  # all four are known
 
     tell(config, story)
 

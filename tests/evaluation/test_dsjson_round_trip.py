@@ -34,16 +34,11 @@ def folder(tmp_path: Path) -> Path:
     for n in range(200):
         ids = rng.permutation(IDS)[: 2 + n % 3].tolist()
         made = DecisionMade(
-            *(
-                f"d{n}",
-                {"user": {"age": 20 + n % 30}},
-                [str(rng.choice(ids))],
-                [0.1],
-                1,
-                0,
-                0,
-                10**9,
-            ),
+            f"d{n}",
+            {"user": {"age": 20 + n % 30}},
+            [str(rng.choice(ids))],
+            [0.1],
+            *(1, 0, 0, 10**9),
             propensities=[float(rng.uniform(0.05, 0.95))],
             eligible=ids,
             offered=[Arm(id, {"id": id, "about": {"topic": id, "length": n}}) for id in ids],
@@ -66,7 +61,7 @@ def of_the_folder(folder: Path, shares: Shares) -> tuple[float, float]:
     """Return IPS and SNIPS as the log has it, by hand."""
     rows = judged_rows(folder, EVER)
     target = [shares(row.eligible)[row.eligible.index(row.arms[0])] for row in rows]
-    weights = np.array(target) / [row.propensities[0] for row in rows]
+    weights = np.array(target) / [(row.propensities or [0.0])[0] for row in rows]
     earned = float(weights @ [row.reward for row in rows])
     return earned / len(rows), earned / float(weights.sum())
 

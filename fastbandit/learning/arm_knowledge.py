@@ -55,6 +55,15 @@ def better_known(bandit: Bandit, fresh: Sequence[Interaction], select: SelectCon
     return unusual if gap.high < 0 else usual
 
 
+def unlearned(bandit: Bandit, select: SelectConfig) -> Bandit:
+    """Return a bandit of the same arms that has learned nothing, known as at first."""
+    if known_by(bandit) == "ids" and _is_open(bandit):
+        return _known_otherwise(bandit, select).with_history(None)
+    arms = bandit.policy.arms
+    assert isinstance(arms, Catalogue)
+    return bandit.rebuilt(bandit.blueprint, Catalogue(arms.rows)).with_history(None)
+
+
 def _usual(every: Interactions) -> str:
     """Return what arms are told apart by unless the other way is surely better."""
     assert every.rows is not None

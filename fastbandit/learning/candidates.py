@@ -109,12 +109,9 @@ def train_candidate(
 
     With a `history` it holds nothing of what that stores.
     """
-    bandit = Bandit.load(job.parent.bandit, part_modules=job.part_modules)
+    bandit = load_parent(job.parent, job.part_modules)
     if history is not None:
         bandit, before = history.of(bandit, job.parent)
-    columns = FrozenBandit.load(job.parent.frozen).columns
-    if bandit.columns is None and columns is not None:  # bandits of before had no columns
-        bandit.set_columns(columns)
     apply_changes(bandit, job.changes)
     catalogue = bandit.policy.arms
     assert isinstance(catalogue, Catalogue)
@@ -149,6 +146,15 @@ def train_candidate(
         return Candidate(bandit, checks, notes)
     fresh = newly_learned(bandit, learned)
     return Candidate(without_log(bandit, before, fresh), checks, notes, fresh)
+
+
+def load_parent(parent: Snapshot, part_modules: tuple[str, ...]) -> Bandit:
+    """Return the bandit of a version, with the columns of its arms."""
+    bandit = Bandit.load(parent.bandit, part_modules=part_modules)
+    columns = FrozenBandit.load(parent.frozen).columns
+    if bandit.columns is None and columns is not None:  # bandits of before had no columns
+        bandit.set_columns(columns)
+    return bandit
 
 
 def _check_learned(bandit: Bandit) -> None:

@@ -1,6 +1,6 @@
 """Deltas between two versions: what rewards change in arms' own constants, at once.
 
-Those of version 0, which has learned nothing, hold the arms' popularity.
+Those of a version that has learned nothing hold the arms' popularity.
 
 It reads the log by itself, from the cut of the snapshot that serves. So what a version learns, and
 when, does not depend on it, and all it knows can be thrown away: it is made again from the log.
@@ -61,7 +61,7 @@ class _Observed:
         arms = self.bandit.policy.arms
         assert isinstance(arms, Catalogue)
         learnable = [one for one in known(fresh) if one.arm in arms.table]
-        if self.snapshot.version == 0:
+        if self.bandit.version == 0:
             rows = arms.table.rows([one.arm for one in learnable]).tolist()
             self.popular += [(row, one.reward) for row, one in zip(rows, learnable, strict=True)]
             self.learned += len(learnable)
@@ -75,7 +75,7 @@ class _Observed:
 
     def _posterior(self) -> tuple[NDArray[np.int64], NDArray[Any], NDArray[Any]]:
         """Return rows that changed, with means and deviations."""
-        if self.snapshot.version == 0:
+        if self.bandit.version == 0:
             rows, rewards = zip(*self.popular, strict=True)
             popularity = ShrunkenMeans.of(np.array(rows), np.array(rewards, dtype=np.float64))
             return popularity.posterior(is_binary=self.bandit.blueprint.reward == "binary")
@@ -101,7 +101,7 @@ class _Observed:
 class Deltas:
     """Publishes deltas of the snapshot that serves, for models with constants of their arms.
 
-    Version 0 has them whatever its model.
+    One that has learned nothing has them whatever its model.
     """
 
     def __init__(self, config: Config, *, known: BanditOf = lambda snapshot: None) -> None:
@@ -152,7 +152,7 @@ class Deltas:
     def _start(self, snapshot: Snapshot) -> _Observed | None:
         bandit = self._known(snapshot) or Bandit.load(snapshot.bandit, part_modules=self._modules)
         is_other = snapshot.notes.get("reward", "") != self._reward.combination
-        if snapshot.version and (is_other or _constants_of(bandit) is None):
+        if bandit.version and (is_other or _constants_of(bandit) is None):
             return None
         newest = None
         with suppress(SnapshotError):  # a damaged one is replaced
@@ -171,7 +171,8 @@ class Deltas:
         Else decisions that wait for their rewards are read again, which may be many.
         """
         observed, cut = self._observed, snapshot.cut
-        if observed is not None and observed.snapshot.version == snapshot.parent:
+        is_reset = "reset" in snapshot.notes  # nothing of what came before is for it
+        if not is_reset and observed is not None and observed.snapshot.version == snapshot.parent:
             joiner = observed.joiner
             for event in self._data.events(after=joiner.seq, until=cut.seq):
                 joiner.feed(event)

@@ -27,7 +27,7 @@ from fastbandit.learning.candidates import (
     train_candidate,
 )
 from fastbandit.learning.checkpoints import Checkpoints, update_in
-from fastbandit.learning.initial_version import context_notes, publish_initial_version
+from fastbandit.learning.initial_version import context_notes, publish_initial_version, reset_model
 from fastbandit.learning.joining import Joiner, known
 from fastbandit.learning.schedule import Mark, Schedule
 from fastbandit.learning.service_data import ServiceData
@@ -130,6 +130,9 @@ class Learner:
         current = self._current()
         if current is None:
             return self._publish_initial()
+        made = reset_model(self._config, self._data, parent=current, reached=self._reached)
+        if made is not None:
+            return Step("published", made.version)
         try:
             position = self._position = self._position_after(current)
             if self._is_due(position):

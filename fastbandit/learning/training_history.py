@@ -60,11 +60,11 @@ class TrainingHistory:
         learned = self._files.read(cut)
         is_learned = version.notes.get("reward", "") == self._data.reward.combination
         if learned is None and bandit.in_log is None and is_learned:  # an older one holds it all
-            learned = self._taken_from(before, cut)
+            learned = self._taken_from(before, version)
             if learned is None:
                 return bandit, none
         elif learned is None:
-            learned = self._joined_again(bandit, cut)
+            learned = self._joined_again(bandit, version)
         if bandit.in_log is None and before is not None:
             before = before.take(slice(len(before) - cut.interactions))
         features = _catalogue(bandit).features.take(learned.rows)
@@ -83,32 +83,33 @@ class TrainingHistory:
         """Store what a version that is about to be published learned beyond its parent."""
         self._files.write(before, cut, fresh)
 
-    def _taken_from(self, history: Interactions | None, cut: Cut) -> Learned | None:
+    def _taken_from(self, history: Interactions | None, version: Snapshot) -> Learned | None:
         """Store what an older version holds of the log; None where the log cannot tell which."""
-        every = [(*order_of(one), one.context != []) for some in self._joined(cut) for one in some]
-        if history is None or history.rows is None or len(every) != cut.interactions:
+        joined = (one for some in self._joined(version) for one in some)
+        every = [(*order_of(one), one.context != []) for one in joined]
+        if history is None or history.rows is None or len(every) != version.cut.interactions:
             return None
         table = np.array(every, dtype=np.int64)
         learned = _last_of(history, table[:, :3], history.rows[len(history) - len(table) :])
         learned = learned.take(table[:, 3] == 1)
-        self._files.replace(cut, learned)
+        self._files.replace(version.cut, learned)
         return learned
 
-    def _joined_again(self, bandit: Bandit, cut: Cut) -> Learned:
+    def _joined_again(self, bandit: Bandit, version: Snapshot) -> Learned:
         rows = _Rows(bandit)
-        parts = [_learned(bandit, some, rows) for some in self._joined(cut)]
+        parts = [_learned(bandit, some, rows) for some in self._joined(version)]
         kind = bandit.blueprint.context
         learned = Learned.stack([Learned.none(getattr(kind, "dim", 0)), *parts])
         before = 0 if bandit.in_log is None else bandit.in_log.count
         missing = {"learned": before, "found": len(learned)}
         _LOGGER.warning("training data was joined again from the log", extra=missing)
-        self._files.replace(cut, learned)
+        self._files.replace(version.cut, learned)
         return learned
 
-    def _joined(self, cut: Cut) -> Iterator[list[Interaction]]:
-        """Yield what the version of a cut had learned, some at a time."""
-        joiner = Joiner(self._data.reward)
-        for event in self._data.events(after=0, until=cut.seq):
+    def _joined(self, version: Snapshot) -> Iterator[list[Interaction]]:
+        """Yield what a version had learned since its model was reset, if ever; some at a time."""
+        cut, joiner = version.cut, Joiner(self._data.reward)
+        for event in self._data.events(after=version.notes.get("begins", 0), until=cut.seq):
             joiner.feed(event)
             if len(joiner.interactions) >= cut.held + _AT_ONCE:
                 yield joiner.interactions[:_AT_ONCE]

@@ -34,7 +34,6 @@ from fastbandit.runtime.propensity import propensity_seeds
 
 _ARMS = 5  # the stream of `fastbandit.noise.philox`
 _SMALLEST = 1e-12  # a bound's variance
-_ONE = np.float32(1.0)
 
 
 @dataclass(frozen=True, eq=False)

@@ -260,8 +260,7 @@ class Service:
 
     @property
     def version(self) -> int | None:
-        serving = self.decider.serving
-        return None if serving is None else serving.bandit.version
+        return None if self.decider.serving is None else self.follower.version
 
     def reasons(self) -> list[Reason]:
         """Return why the service is not ready: nothing where it is."""

@@ -68,6 +68,7 @@ class SnapshotFollower:
         self.problem: Reason | None = None
         self.lost = ""
         self.seen = 0
+        self.version: int | None = None  # in service; one that learned nothing decides as 0
         self._pointer = (0, 0)
         self._found = (self._pointer, 0.0)  # the last that was new, and when
         self._snapshot: Snapshot | None = None
@@ -148,6 +149,7 @@ class SnapshotFollower:
                 self.problem = self._rejected(snapshot.fell_back, "Restore it, or roll back.")
             problems = [] if self.problem is None else [self.problem]
             self._decider.publish(bandit, catalogue=catalogue, problems=problems)
+            self.version = snapshot.version
         self._metrics.swaps += 1
         gc.collect(1)
         _LOGGER.info("swapped", extra={"version": snapshot.version, "arms": len(bandit)})

@@ -27,6 +27,7 @@ from fastbandit.storage.history_files import HistoryFiles
 from fastbandit.storage.log_reader import check_integrity, one_moment_of
 from fastbandit.storage.snapshot_store import DAMAGE_REPORTS, LOG_NAME, SnapshotStore
 from fastbandit.storage.sqlite_files import connect
+from fastbandit.storage.standing_requests import RESET_FILE
 
 FORMAT = 1
 KEYS_FILE, DECIDES_FILE, PERSONALIZER_FILE = "keys.json", "decides.json", "personalizer.json"
@@ -60,10 +61,10 @@ def back_up(data_dir: Path, target: Path, *, progress: Progress = silent) -> Bac
         )
     with _drafting(target) as draft:
         progress(0, 100, "Copying snapshots")
-        version = _copy_snapshots(data_dir / SNAPSHOTS, draft / SNAPSHOTS)
-        for name in (KEYS_FILE, DECIDES_FILE, PERSONALIZER_FILE):
-            if (data_dir / name).exists():
+        for name in (KEYS_FILE, DECIDES_FILE, PERSONALIZER_FILE, RESET_FILE):
+            with suppress(FileNotFoundError):  # a request goes once it is done, as versions tell
                 _copy(data_dir / name, draft / name)
+        version = _copy_snapshots(data_dir / SNAPSHOTS, draft / SNAPSHOTS)
         for path in [*HistoryFiles(data_dir / HISTORY).files(), *_files_in(data_dir / ARCHIVE)]:
             with suppress(FileNotFoundError):  # merged meanwhile: it is made again from the log
                 _copy(path, draft / path.relative_to(data_dir))

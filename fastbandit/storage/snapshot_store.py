@@ -242,8 +242,9 @@ class SnapshotStore:
     def move_cut(self, snapshot: Snapshot, cut: Cut) -> None:
         """Let what comes after a version be read from another cut of the log."""
         own = {"version": snapshot.version, "parent": snapshot.parent, "cut": asdict(cut)}
+        begins = min(int(snapshot.notes.get("begins", 0)), cut.seq)  # what follows is learned
         with self._reporting(), self._writing():
-            write_notes(snapshot.folder, {**own, "notes": snapshot.notes})
+            write_notes(snapshot.folder, {**own, "notes": {**snapshot.notes, "begins": begins}})
 
     def recover(self) -> None:
         """Finish what a writer that died left half-done, and sweep away its drafts."""

@@ -1,8 +1,9 @@
 """Runs learners that kill themselves at a step, then others that go on: prints what is left.
 
 Usage: killing.py FOLDER STEP:TIMES…, where a learner dies when it reaches a step for so many
-times; with STEP:TIMES:again, so does the one that goes on, until one reaches the end. The first
-learner is not killed; the others are forked from it, which saves the imports.
+times; with STEP:TIMES:again, so does the one that goes on, until one reaches the end. With
+STEP:TIMES:reset the model is to be reset. The first learner is not killed; the others are forked
+from it, which saves the imports.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import shutil
 import signal
 import sys
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +31,8 @@ from little_service import (
 from fastbandit import FrozenBandit
 from fastbandit.learning import checkpoints
 from fastbandit.learning.learner import Learner
+from fastbandit.storage.sqlite_log import SqliteLog
+from fastbandit.storage.standing_requests import RESET_FILE, ask
 
 
 def in_fork(work: Callable[[], Any]) -> tuple[int, Any]:
@@ -92,13 +96,18 @@ def main(root: Path, cases: list[str]) -> None:
     LittleLog(template).decide(45)
     shutil.copytree(template, whole)
     learn(whole)
-    results: dict[str, Any] = {"never": {"final": look(whole)}}
+    shutil.copytree(whole, asked := root / "asked")
+    with closing(SqliteLog(whole / "events.db", is_reader=True)) as log:
+        ask(asked / RESET_FILE, seq=log.last)
+    shutil.copytree(asked, reset := root / "reset")
+    learn(reset)
+    results: dict[str, Any] = {"never": {"final": look(whole)}, "reset": {"final": look(reset)}}
     for case in cases:
         step, times, *more = case.split(":")
         folder = root / case.replace(":", " ")
-        shutil.copytree(template, folder)
+        shutil.copytree(asked if more == ["reset"] else template, folder)
         ended, kills = -9, 0
-        while ended == -9 and (more or not kills):
+        while ended == -9 and (more == ["again"] or not kills):
             ended, _ = in_fork(lambda: learn(folder, kill_at=step, times=int(times)))  # noqa: B023
             kills += ended == -9
         again, (after, final) = in_fork(lambda: go_on(folder))  # noqa: B023

@@ -29,6 +29,13 @@ LATER = [
     "checkpointed:12",
     "checkpointed:35",
 ]
+RESET = [
+    "saved bandit:1:reset",
+    "saved frozen:1:reset",
+    "noted:1:reset",
+    "renamed:1:reset",
+    "published:1:reset",
+]
 STARVED = "checkpointed:4:again"
 """Killed long before an update is done, again and again."""
 
@@ -37,7 +44,7 @@ STARVED = "checkpointed:4:again"
 def results(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     folder = tmp_path_factory.mktemp("killed")
     done = subprocess.run(
-        [sys.executable, HERE / "killing.py", folder, *AT_FIRST, *LATER, STARVED],
+        [sys.executable, HERE / "killing.py", folder, *AT_FIRST, *LATER, *RESET, STARVED],
         cwd=HERE.parent.parent,
         capture_output=True,
         text=True,
@@ -56,6 +63,16 @@ def test_it_ends_as_if_it_had_never_been_killed(results: dict[str, Any], case: s
     assert result["again"] == 0
     assert result["final"]["hashes"] == results["never"]["final"]["hashes"]
     assert result["final"]["drafts"] == []
+
+
+@pytest.mark.parametrize("case", RESET)
+def test_a_model_that_was_to_be_reset_is_so_once(results: dict[str, Any], case: str) -> None:
+    result, wanted = results[case], results["reset"]["final"]
+
+    assert (result["ended"], result["again"], result["final"]["drafts"]) == (-9, 0, [])
+    assert result["after"]["served"] in (0, 2)
+    assert result["final"]["hashes"] == wanted["hashes"]
+    assert (wanted["served"], wanted["learned"], len(wanted["hashes"])) == (0, 0, 4)
 
 
 @pytest.mark.parametrize("case", LATER)

@@ -23,6 +23,7 @@ from fastbandit.storage.events import ArmsChanged, DecisionMade, RewardCame
 from fastbandit.storage.snapshot_store import SnapshotStore
 from fastbandit.storage.snapshot_version import Cut, Snapshot
 from fastbandit.storage.sqlite_log import SqliteLog
+from fastbandit.storage.standing_requests import RESET_FILE, ask, asked_in
 
 
 def made(id: str) -> DecisionMade:
@@ -101,6 +102,16 @@ def test_a_restored_folder_holds_all_that_was_there(
     assert store.next_version() == 4
     assert (tmp_path / "again" / "keys.json").read_text() == "{}"
     assert "bandit" in (tmp_path / "again" / "decides.json").read_text()
+
+
+def test_a_reset_that_was_not_done_yet_comes_along(
+    data_dir: Path, log: SqliteLog, tmp_path: Path
+) -> None:
+    ask(data_dir / RESET_FILE, seq=1)
+    back_up(data_dir, tmp_path / "with")
+    restore(tmp_path / "with", tmp_path / "again")
+
+    assert asked_in(tmp_path / "again" / RESET_FILE) == asked_in(data_dir / RESET_FILE) is not None
 
 
 def test_a_backup_tells_what_it_holds(data_dir: Path, log: SqliteLog, tmp_path: Path) -> None:

@@ -32,19 +32,18 @@ from fastbandit.serving.service import Service
 from fastbandit.storage.events import Who
 from fastbandit.storage.joined_rows import Row
 from fastbandit.storage.snapshot_version import Snapshot
+from fastbandit.storage.standing_requests import RESET_FILE, ask
 
 _ENCODE = msgspec.json.Encoder().encode
 _EXPLAINED = 20
 _BY_COMMAND = "Versions are rolled back with `fastbandit rollback`, and made by the learner."
 _NO_POLICY = "An evaluation makes no learning settings.", "PUT learningMode to choose who decides."
-_NO_RESET = (
-    "A version is learned from the whole log: one that knows nothing would soon be replaced.",
-    f"{_BY_COMMAND} To begin anew, name another data folder.",
-)
 _NO_DELETION = (
     "What was acknowledged does not leave the log by a request.",
     "Set logRetentionDays; `fastbandit forget` removes what is stored of a subject.",
 )
+_NOT_READ = "A log that several services share is not read for a request."
+_COPY = "Copy it with `fastbandit copy-log`, and use `fastbandit evaluate`."
 _NO_SDK_LOGS = "Events of local inference are not taken.", "Send rank and reward."
 
 
@@ -76,7 +75,7 @@ class AdminRoutes:
             "/model": {
                 "GET": ("admin", self.model),
                 "PUT": _refused("A model of Personalizer cannot be read here.", _BY_COMMAND),
-                "DELETE": _refused(*_NO_RESET),
+                "DELETE": ("admin", self.reset_model),
             },
             "/model/properties": {"GET": ("admin", self.model_properties)},
             "/logs": {"DELETE": _refused(*_NO_DELETION)},
@@ -190,18 +189,20 @@ class AdminRoutes:
     async def model_properties(self, query: bytes, key: str) -> Answer:
         return 200, _ENCODE(await asyncio.to_thread(lambda: properties_of(*self._snapshots())))
 
+    async def reset_model(self, query: bytes, key: str) -> Answer:
+        self._check_own_log("Services that share a log share its versions.", _BY_COMMAND)
+        await asyncio.to_thread(ask, self._folder / RESET_FILE, seq=self.service.reader.last)
+        return 204, b""
+
     # -- log
 
     async def log_properties(self, query: bytes, key: str) -> Answer:
         self._check_own_log()
         return 200, _ENCODE(await asyncio.to_thread(log_properties, self._folder))
 
-    def _check_own_log(self) -> None:
+    def _check_own_log(self, said: str = _NOT_READ, fix: str = _COPY) -> None:
         if self.service.config.log.url:
-            raise not_carried_over(
-                "A log that several services share is not read for a request.",
-                fix="Copy it with `fastbandit copy-log`, and use `fastbandit evaluate`.",
-            )
+            raise not_carried_over(said, fix=fix)
 
     # -- evaluations
 

@@ -18,7 +18,7 @@ from fastbandit.settings.service import Config
 from fastbandit.storage.archive import check_archive
 from fastbandit.storage.data_folder import LOG_FILE
 from fastbandit.storage.dropping import Dropped, drop_columns
-from fastbandit.storage.retention import Left, retain
+from fastbandit.storage.retention import Left, delete_asked, retain
 from fastbandit.storage.shared import service_store
 
 
@@ -54,7 +54,9 @@ def command(options: Options) -> None:
     os.nice(5)  # decisions come first
     days, schema = options.days or config.log.retain_days, config.context.read_schema()
     drops = {} if schema is None else schema.drops
-    if not days and not drops:
+    folder = Path(config.server.data_dir)
+    deleted = {} if config.log.url else delete_asked(folder, folder / LOG_FILE)
+    if not days and not drops and not deleted:
         raise SettingError(
             "Retention needs a number of days: got neither --days nor log.retain_days, and no "
             "column with drop_after_days. Name one."
@@ -62,8 +64,13 @@ def command(options: Options) -> None:
     is_archived = config.log.archive if options.is_archived is None else options.is_archived
     left = _left(config, days, is_archived=is_archived) if days else Left()
     dropped = _dropped(config, drops) if drops else {}
-    found = {**asdict(left), "dropped": {name: asdict(one) for name, one in dropped.items()}}
+    found = {
+        **asdict(left),
+        "deleted": deleted,
+        "dropped": {name: asdict(one) for name, one in dropped.items()},
+    }
     lines = [*(_lines(left) if days else ()), *_lines_of_columns(dropped)]
+    lines += [f"Deleted as asked: {count:,} {table}." for table, count in deleted.items()]
     print_either(options.as_json, found, *lines)
 
 

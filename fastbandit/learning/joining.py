@@ -141,7 +141,7 @@ class Joiner:
         for event in events:
             joiner.feed(event)
         joiner.seq, joiner.at, joiner.learned = cut.seq, cut.at, cut.interactions
-        del joiner.interactions[: len(joiner.interactions) - cut.held]
+        del joiner.interactions[: max(0, len(joiner.interactions) - cut.held)]
         return joiner
 
     def copy(self) -> Joiner:

@@ -10,25 +10,28 @@ import sys
 import time
 from collections.abc import Sequence
 from contextlib import suppress
+from math import inf
 from pathlib import Path
 from typing import Any
 
 from msgspec import json
 
 from fastbandit.errors import SettingError
+from fastbandit.files.atomic import mark_of
 from fastbandit.learning.arm_file import check_arm_file
 from fastbandit.serving.metrics import Metrics
 from fastbandit.serving.schemas import Reason
 from fastbandit.settings.service import Config, all_settings
 from fastbandit.storage.data_folder import CHECKPOINTS
 from fastbandit.storage.snapshot_store import SnapshotStore
+from fastbandit.storage.standing_requests import DELETION_FILE
 
 _LOGGER = logging.getLogger("fastbandit.serving")
 _PAUSE, _LONGEST_PAUSE = 0.5, 30.0
 _LONGEST_OF_WORKING = 2.0  # one that had begun to work goes on with what it began
 MEND = "Mend it; the learner tries again."
 _REFUSALS = 3  # versions refused in a row that are a problem
-_RETAIN_SECONDS = 3600.0
+_RETAIN_SECONDS, _LOOK_SECONDS = 3600.0, 1.0
 BEHIND = "learner behind"
 _LEAST_LAG, _LATE = 30.0, 3.0  # so many seconds, or times the last training, are too late
 _STILL_SECONDS = 45.0  # without a checkpoint, of which there is one a second or so
@@ -177,10 +180,20 @@ def learner_command() -> list[str]:
     return [sys.executable, "-m", "fastbandit", "learn", "--parent", str(os.getpid())]
 
 
-async def keep_retaining(config: Config) -> None:
-    """Let old days leave the log, now and every hour, in a process of its own."""
+async def keep_retaining(config: Config, *, is_regular: bool = True) -> None:
+    """Let old days leave the log, now and every hour, in a process of its own.
+
+    The same deletes what a client asked to delete, soon after; where it is not regular, only that.
+    """
     command = [sys.executable, "-m", "fastbandit", "retain", "--json"]
+    asked, tried = Path(config.server.data_dir) / DELETION_FILE, -inf
+    seen: tuple[int, int] | None = None
     while True:
+        found, is_due = mark_of(asked), time.monotonic() - tried >= _RETAIN_SECONDS
+        if found in (None, seen) and not (is_due and (is_regular or found)):
+            await asyncio.sleep(_LOOK_SECONDS)
+            continue
+        seen, tried = found, time.monotonic()
         process = await asyncio.create_subprocess_exec(
             *command,
             stdin=asyncio.subprocess.DEVNULL,
@@ -204,7 +217,8 @@ async def keep_retaining(config: Config) -> None:
                 _LOGGER.info("days left the log", extra={"days": left["days"], **left["counts"]})
             if any(any(counts.values()) for counts in left["dropped"].values()):
                 _LOGGER.info("values left the log", extra={"dropped": left["dropped"]})
-        await asyncio.sleep(_RETAIN_SECONDS)
+            if any(left["deleted"].values()):
+                _LOGGER.info("events were deleted as asked", extra=left["deleted"])
 
 
 def environment_of(config: Config) -> dict[str, str]:

@@ -145,8 +145,9 @@ class Service:
             jobs.append(shadow.shared.keep_following())
         if self.learner.is_wanted:
             jobs.append(self.learner.keep_running())
-        if (self.config.log.retain_days or self.decider.drops) and self.link is None:
-            jobs.append(keep_retaining(self.config))
+        is_regular = bool(self.config.log.retain_days or self.decider.drops)
+        if (is_regular or self.config.personalizer.enabled) and self.link is None:
+            jobs.append(keep_retaining(self.config, is_regular=is_regular))
         self._tasks = [asyncio.create_task(job) for job in jobs]
         _LOGGER.info("started", extra={"events": last, "version": self.version})
 

@@ -108,8 +108,9 @@ class Workers:
             loop.add_signal_handler(one, self._end, one)
         jobs = [self._keep_writer(), *map(self._keep_worker, range(len(self._workers)))]
         schema = self._config.context.read_schema()
-        if self._config.log.retain_days or (schema is not None and schema.drops):
-            jobs.append(keep_retaining(self._config))
+        is_regular = bool(self._config.log.retain_days or (schema and schema.drops))
+        if is_regular or self._config.personalizer.enabled:
+            jobs.append(keep_retaining(self._config, is_regular=is_regular))
         tasks = [loop.create_task(job) for job in jobs]
         if self._learner.is_wanted:
             self._first_to_end.append(loop.create_task(self._learner.keep_running()))

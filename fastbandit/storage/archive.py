@@ -49,6 +49,12 @@ class Archive:
         days = self.days()
         return self.bounds(days[-1])[1] if days else 0
 
+    def remove_until(self, seq: int) -> None:
+        """Remove the days that hold no event after a number."""
+        for day in self.days():
+            if self.bounds(day)[1] <= seq:
+                shutil.rmtree((self.folder / day).rename(self.folder / f".{day}.part"))
+
     def write_day(self, day: str, bounds: tuple[int, int], rows: Callable[[str], Rows]) -> None:
         """Write the events of a day, those of the numbers within bounds; `rows` reads a kind."""
         with self._reporting(), making_folder(self.folder / day) as draft:

@@ -27,7 +27,7 @@ from fastbandit.storage.history_files import HistoryFiles
 from fastbandit.storage.log_reader import check_integrity, one_moment_of
 from fastbandit.storage.snapshot_store import DAMAGE_REPORTS, LOG_NAME, SnapshotStore
 from fastbandit.storage.sqlite_files import connect
-from fastbandit.storage.standing_requests import RESET_FILE
+from fastbandit.storage.standing_requests import DELETION_FILE, RESET_FILE
 
 FORMAT = 1
 KEYS_FILE, DECIDES_FILE, PERSONALIZER_FILE = "keys.json", "decides.json", "personalizer.json"
@@ -61,7 +61,7 @@ def back_up(data_dir: Path, target: Path, *, progress: Progress = silent) -> Bac
         )
     with _drafting(target) as draft:
         progress(0, 100, "Copying snapshots")
-        for name in (KEYS_FILE, DECIDES_FILE, PERSONALIZER_FILE, RESET_FILE):
+        for name in (KEYS_FILE, DECIDES_FILE, PERSONALIZER_FILE, RESET_FILE, DELETION_FILE):
             with suppress(FileNotFoundError):  # a request goes once it is done, as versions tell
                 _copy(data_dir / name, draft / name)
         version = _copy_snapshots(data_dir / SNAPSHOTS, draft / SNAPSHOTS)

@@ -30,6 +30,7 @@ from fastbandit.storage.log_schema import VERSION, version_of
 from fastbandit.storage.snapshot_store import SnapshotStore
 from fastbandit.storage.sqlite_files import all_rows, connect
 from fastbandit.storage.sqlite_log import clock_of, look_again
+from fastbandit.storage.standing_requests import DELETION_FILE, asked_in, withdraw
 
 DAY = 86_400_000_000
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -131,6 +132,28 @@ def retain(
         if left.days:
             _delete_lists(connection)
         return replace(left, why=why if is_held else "", compact=_compact(connection))
+
+
+def delete_asked(data_dir: Path, log: Path, *, now: int | None = None) -> dict[str, int]:
+    """Delete what a client asked to delete, if anything, as far as rewards are final and learned.
+
+    The rest goes the next time. Return how many events of each kind went; what was learned stays.
+    """
+    path, archive = data_dir / DELETION_FILE, Archive(data_dir / "archive")
+    if (asked := asked_in(path)) is None:
+        return {}
+    with changing(data_dir, log) as connection:
+        archive.remove_drafts()
+        archive.remove_until(asked["seq"])
+        learned = learned_by(SnapshotStore(data_dir / "snapshots"), is_archived=True)
+        now = clock_of(connection)() if now is None else now
+        limit, _ = _limit(connection, asked["seq"], learned, now=now)
+        counts = _delete(connection, limit)
+        _delete_lists(connection)
+        _compact(connection)
+    if limit == asked["seq"]:
+        withdraw(path, asked)
+    return counts
 
 
 def name_of_day(day: int) -> str:

@@ -12,7 +12,7 @@ from fastbandit.files.atomic import raising
 from fastbandit.files.locks import locking
 from fastbandit.files.manifest import write_json
 
-RESET_FILE = "model_reset.json"
+RESET_FILE, DELETION_FILE = "model_reset.json", "log_deletion.json"
 
 
 def ask(path: Path, *, seq: int) -> None:

@@ -25,9 +25,10 @@ from fastbandit.storage import retention
 from fastbandit.storage.archive import Archive
 from fastbandit.storage.events import DecisionMade, RewardCame, TimePassed
 from fastbandit.storage.history_files import HistoryFiles
-from fastbandit.storage.retention import DAY, Left, retain
+from fastbandit.storage.retention import DAY, Left, delete_asked, retain
 from fastbandit.storage.sqlite_files import connect
 from fastbandit.storage.sqlite_log import SqliteLog
+from fastbandit.storage.standing_requests import DELETION_FILE, ask, asked_in
 
 FIRST = 20_000 * DAY  # 2024-10-04
 
@@ -211,3 +212,64 @@ def test_what_was_lost_is_not_learned_also_where_a_run_ended_then(
     history = HistoryFiles(Path(config.server.data_dir) / "history").read(current_of(config).cut)
     assert history is not None
     assert history.keys[:, 1].min() >= first
+
+
+def deleted(config: Config, **terms: Any) -> dict[str, int]:
+    data = Path(config.server.data_dir)
+    return delete_asked(data, data / "events.db", now=FIRST + 5 * DAY, **terms)
+
+
+def test_what_was_asked_to_be_deleted_goes_and_stays_learned(
+    folder: tuple[Config, LittleLog], tmp_path: Path
+) -> None:
+    config, log = folder
+    retained(config, days=4)
+    history, cut = learned_by(config).history, current_of(config).cut
+    assert (history is not None, Archive(tmp_path / "archive").days()) == (True, ["2024-10-04"])
+    assert deleted(config) == {}
+    ask(tmp_path / DELETION_FILE, seq=log._log.last)
+
+    counts = deleted(config)
+
+    assert counts["decisions"] > 100
+    assert log._log.read()[0].seq == cut.since + 1
+    assert Archive(tmp_path / "archive").days() == []
+    again = learned_by(config).history
+    assert again is not None
+    assert history is not None
+    np.testing.assert_array_equal(again.rewards, history.rewards)
+
+
+def test_the_rest_goes_once_it_is_final_and_nothing_else(
+    folder: tuple[Config, LittleLog], tmp_path: Path
+) -> None:
+    config, log = folder
+    asked = log._log.last
+    ask(tmp_path / DELETION_FILE, seq=asked)
+    deleted(config)
+    assert asked_in(tmp_path / DELETION_FILE) is not None
+    for _ in range(2):
+        log.decide(60)
+        learn_all(Learner(config))
+
+    deleted(config)
+
+    assert asked_in(tmp_path / DELETION_FILE) is None
+    assert log._log.read()[0].seq == asked + 1
+    assert current_of(config).cut.since > asked
+
+
+def test_what_waits_for_rewards_is_not_deleted(
+    folder: tuple[Config, LittleLog], tmp_path: Path
+) -> None:
+    config, log = folder
+    log.write(DecisionMade("slow", [0.0, 1.0], ["arm 1"], [0.0], 0, 0, 0, 9 * DAY))
+    seq = log._log.last
+    for _ in range(2):
+        log.decide(80)
+        learn_all(Learner(config))
+    ask(tmp_path / DELETION_FILE, seq=log._log.last)
+    deleted(config)
+
+    assert log._log.read()[0].seq == seq
+    assert log._log.append([RewardCame("slow", 1.0)])[0].status == "counted"

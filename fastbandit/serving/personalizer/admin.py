@@ -32,18 +32,15 @@ from fastbandit.serving.service import Service
 from fastbandit.storage.events import Who
 from fastbandit.storage.joined_rows import Row
 from fastbandit.storage.snapshot_version import Snapshot
-from fastbandit.storage.standing_requests import RESET_FILE, ask
+from fastbandit.storage.standing_requests import DELETION_FILE, RESET_FILE, ask
 
 _ENCODE = msgspec.json.Encoder().encode
 _EXPLAINED = 20
 _BY_COMMAND = "Versions are rolled back with `fastbandit rollback`, and made by the learner."
 _NO_POLICY = "An evaluation makes no learning settings.", "PUT learningMode to choose who decides."
-_NO_DELETION = (
-    "What was acknowledged does not leave the log by a request.",
-    "Set logRetentionDays; `fastbandit forget` removes what is stored of a subject.",
-)
 _NOT_READ = "A log that several services share is not read for a request."
 _COPY = "Copy it with `fastbandit copy-log`, and use `fastbandit evaluate`."
+_BY_DAYS = "Set log.retain_days; `fastbandit forget` removes what is stored of a subject."
 _NO_SDK_LOGS = "Events of local inference are not taken.", "Send rank and reward."
 
 
@@ -78,7 +75,7 @@ class AdminRoutes:
                 "DELETE": ("admin", self.reset_model),
             },
             "/model/properties": {"GET": ("admin", self.model_properties)},
-            "/logs": {"DELETE": _refused(*_NO_DELETION)},
+            "/logs": {"DELETE": ("admin", self.delete_logs)},
             "/logs/properties": {"GET": ("admin", self.log_properties)},
             "/logs/interactions": {"POST": _refused(*_NO_SDK_LOGS)},
             "/logs/observations": {"POST": _refused(*_NO_SDK_LOGS)},
@@ -199,6 +196,11 @@ class AdminRoutes:
     async def log_properties(self, query: bytes, key: str) -> Answer:
         self._check_own_log()
         return 200, _ENCODE(await asyncio.to_thread(log_properties, self._folder))
+
+    async def delete_logs(self, query: bytes, key: str) -> Answer:
+        self._check_own_log("A log that services share is nobody's to delete.", _BY_DAYS)
+        await asyncio.to_thread(ask, self._folder / DELETION_FILE, seq=self.service.reader.last)
+        return 204, b""
 
     def _check_own_log(self, said: str = _NOT_READ, fix: str = _COPY) -> None:
         if self.service.config.log.url:

@@ -63,7 +63,6 @@ def test_the_status_says_whether_the_service_decides(config: Config) -> None:
         ("PUT", "/configurations/policy", {"name": "vw", "arguments": "--cb_explore_adf"}),
         ("POST", "/configurations/applyFromEvaluation", {"evaluationId": "x", "policyName": "y"}),
         ("PUT", "/model", {}),
-        ("DELETE", "/logs", None),
         ("POST", "/logs/interactions", {}),
         ("POST", "/logs/observations", {}),
         ("GET", "/model?signed=true", None),

@@ -1,4 +1,4 @@
-"""A model is reset over the route of Personalizer, and the service learns anew from then on."""
+"""Over routes of Personalizer a model is reset, and logs are deleted."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import time
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from fastbandit.bandit import Bandit
 from fastbandit.learning.arm_knowledge import known_by
@@ -25,8 +26,9 @@ ACTIONS = [
 ]
 
 
-def config_of(folder: Path) -> Config:
-    return open_config(folder, personalizer__enabled=True, reward__kind="real", learn__fresh=100)
+def config_of(folder: Path, **more: Any) -> Config:
+    settings = {"personalizer__enabled": True, "reward__kind": "real", "learn__fresh": 100}
+    return open_config(folder, **settings | more)
 
 
 def playing(best: str, *, rounds: int = 120) -> Callable[[Client], Awaitable[float]]:
@@ -111,9 +113,30 @@ def test_services_that_share_a_log_say_why_not(tmp_path: Path) -> None:
         own = client.service.config
         log, snapshots = (replace(one, url="postgresql://x") for one in (own.log, own.snapshots))
         client.service.config = replace(own, log=log, snapshots=snapshots)
-        reply = await client("DELETE", "/model")
-        assert (reply.status, reply.body["error"]["code"]) == (501, "OperationNotAllowed")
+        for path in ("/model", "/logs"):
+            reply = await client("DELETE", path)
+            assert (reply.status, reply.body["error"]["code"]) == (501, "OperationNotAllowed")
 
     tell(config, story, base=NEW)
     assert (tmp_path / LOG_FILE).exists()
-    assert not (tmp_path / "model_reset.json").exists()
+    assert not [*tmp_path.glob("model_reset.json"), *tmp_path.glob("log_deletion.json")]
+
+
+def test_logs_are_deleted_while_the_service_runs(tmp_path: Path) -> None:
+    config = config_of(tmp_path, reward__wait_seconds=1.0)
+    learn_all(config)
+    tell(config, playing("sport"))
+    version = learn_all(config)
+    logged = len(events_of(config))
+
+    async def delete(client: Client) -> int:
+        await asyncio.sleep(1.5)  # no reward is waited for any more
+        assert (await client("DELETE", "/logs")).status == 204
+        deadline = time.monotonic() + 30
+        while len(events_of(config)) > logged / 2 and time.monotonic() < deadline:
+            await asyncio.sleep(0.2)
+        return len(events_of(config))
+
+    assert tell(config, delete, base=NEW) < logged / 2
+    assert learn_all(config) == version
+    assert tell(config, playing("sport", rounds=40)) > 0.7

@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from fastbandit.cli.data_folder import log_folder
-from fastbandit.cli.options import counted, print_either, service_options, taking
+from fastbandit.cli.options import counted, print_either, service_options, taking, warn
 from fastbandit.errors import SettingError
 from fastbandit.progress import progress_bar
 from fastbandit.storage.daily_exports import export_days
@@ -114,7 +114,7 @@ def _export_days(options: Options) -> None:
         )
     with progress_bar("Exporting") as progress:
         folder = log_folder(options.path, options.data_dir, progress=progress)
-        made = export_days(folder, options.out, progress=progress)
+        made = export_days(folder, options.out, warn=warn, progress=progress)
     rows, files = sum(one.rows for one in made), [str(one.file) for one in made]
     counts = f"{counted(rows, 'decision')} of {counted(len(made), 'day')}"
     print_either(options.as_json, {"files": files, "rows": rows}, counts, str(options.out))

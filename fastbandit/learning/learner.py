@@ -19,6 +19,7 @@ from fastbandit.files.atomic import write_atomic
 from fastbandit.learning.auditing import Audits, is_plain, own_choice
 from fastbandit.learning.backlog import FAR, LONG, JoinRange
 from fastbandit.learning.candidates import (
+    ForgottenMeanwhileError,
     Train,
     TrainingJob,
     held_out_of,
@@ -31,7 +32,7 @@ from fastbandit.learning.initial_version import context_notes, publish_initial_v
 from fastbandit.learning.joining import Joiner, known
 from fastbandit.learning.schedule import Mark, Schedule
 from fastbandit.learning.service_data import ServiceData
-from fastbandit.learning.training_history import TrainingHistory
+from fastbandit.learning.training_history import FORGOTTEN, ForgottenSince, TrainingHistory
 from fastbandit.runtime.servable import servable
 from fastbandit.settings.service import Config
 from fastbandit.storage.data_folder import CHECKPOINTS
@@ -111,6 +112,7 @@ class Learner:
         self._state: dict[str, Any] = {}
         self._seconds: float | None = None
         self._made: tuple[str, Bandit] | None = None  # the last version, by its hash
+        self._forgotten = ForgottenSince(self._data)
         self._relearned = ""  # the hash of a version whose rewards were combined anew
 
     def acquire_lease(self) -> bool:
@@ -134,6 +136,9 @@ class Learner:
             position = self._position = self._position_after(current)
             if self._is_due(position):
                 return self._learn(position)
+        except ForgottenMeanwhileError:
+            self._position, self._relearned = None, ""
+            return self.step()
         except BaseException:
             self._position = None
             raise
@@ -226,9 +231,11 @@ class Learner:
     def _is_due(self, position: _Position) -> bool:
         """Read on to the newest event at which a version is due, or to the end of the log.
 
-        Where the settings combine outcomes otherwise than the version did, one is due at once.
+        Where the settings combine outcomes otherwise than the version did, or some of what it
+        learned was forgotten since, one is due at once.
         """
-        if self._is_combined_anew(position.parent):
+        is_forgotten = self._forgotten.since(position.parent)
+        if is_forgotten or self._is_combined_anew(position.parent):
             self._relearned, position.due_at = position.parent.hash, position.joiner.at
             return True
         if not self._read_to_due(position):
@@ -340,6 +347,8 @@ class Learner:
         }
         if self._config.reward.combination:
             update["reward"] = self._config.reward.combination
+        if job.forgotten:  # what was trained before they were has learned them
+            update[FORGOTTEN] = job.forgotten
         return Checkpoints(self._data.folder / CHECKPOINTS, update, reached=self._reached)
 
     def _learn(self, position: _Position) -> Step:
@@ -347,6 +356,7 @@ class Learner:
         self.report("training", fresh=position.fresh)
         started, learn, joiner = time.monotonic(), self._config.learn, position.joiner
         history, version = TrainingHistory(self._data), self._store.next_version()
+        forgotten = history.forgotten_until(joiner.seq)
         fresh = history.without_forgotten(joiner.interactions)
         held_out = held_out_of(len(fresh), learn.held_out)
         is_relearning = self._relearned == position.parent.hash
@@ -361,6 +371,7 @@ class Learner:
             held_out,
             part_modules=self._config.select.part_modules,
             offers=list(position.offers.values()),
+            forgotten=forgotten,
             select=self._config.select,
         )
         checkpoints = self._checkpoints_of(job, joiner)
@@ -371,6 +382,7 @@ class Learner:
         if refusal is not None:
             self._store.refuse(version, refusal)
             self._reached("refused")
+            self._forgotten.refused()
             checkpoints.remove()
             position.mark, position.due_at = Mark(joiner.seq, None), None
             return Step("refused", position.parent.version, refusal["reason"])

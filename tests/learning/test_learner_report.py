@@ -1,0 +1,108 @@
+"""What a learner says of itself, and when another should lead."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from fastbandit.learning import learner_report
+from fastbandit.learning.learner_report import OTHER_LEADS, LearnerReport
+
+
+class Clock:
+    """A clock that goes on when it is told to."""
+
+    def __init__(self) -> None:
+        self.now = 100.0
+
+    def monotonic(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    clock = Clock()
+    monkeypatch.setattr(learner_report, "time", SimpleNamespace(monotonic=clock.monotonic))
+    return clock
+
+
+def notes(state: str, **more: Any) -> dict[str, Any]:
+    own = {"error": "", "seconds": 1.0, "lag_seconds": 0.0, "measured_at": None}
+    return {"state": state, **own, **more}
+
+
+def made_one(report: LearnerReport, clock: Clock, seconds: float) -> None:
+    """Let a version take so many seconds, and begin the next."""
+    report.write(notes("training"))
+    clock.now += seconds
+    report.write(notes("waiting"))
+    report.write(notes("training", fresh=5))
+
+
+@pytest.mark.parametrize(("took", "patience"), [(1.0, 300.0), (100.0, 500.0)])
+def test_another_should_lead_once_a_training_makes_no_progress(
+    tmp_path: Path, clock: Clock, took: float, patience: float
+) -> None:
+    report = LearnerReport(tmp_path)
+    made_one(report, clock, took)
+
+    clock.now += patience
+    assert report.told() is not None
+    clock.now += 1.0
+    assert report.told() is None
+    report.progressed()
+    assert report.told() is not None
+
+
+def test_how_long_a_first_version_takes_is_not_known(tmp_path: Path, clock: Clock) -> None:
+    report = LearnerReport(tmp_path)
+    report.write(notes("training", seconds=None))
+
+    clock.now += 1e6
+
+    assert report.told() is not None
+
+
+def test_after_a_failure_it_is_not_known_either(tmp_path: Path, clock: Clock) -> None:
+    report = LearnerReport(tmp_path)
+    made_one(report, clock, 1.0)
+    clock.now += 1e6  # the lease is lost meanwhile
+    report.write(notes("failed"))
+    report.write(notes("training"))
+
+    clock.now += 1e6
+
+    assert report.told() is not None
+
+
+def test_a_version_that_is_due_gets_later(tmp_path: Path, clock: Clock) -> None:
+    report = LearnerReport(tmp_path)
+    report.write(notes("training", lag_seconds=2.0, measured_at=clock.now))
+
+    clock.now += 3.0
+
+    told = report.told()
+    assert told is not None
+    assert (told["lag_seconds"], told["measured_at"]) == (5.0, clock.now)
+
+
+def test_who_waited_for_the_lease_says_nothing_yet(tmp_path: Path) -> None:
+    report = LearnerReport(tmp_path)
+    assert report.told() == {}
+
+    report.write(notes("waiting", error=OTHER_LEADS))
+
+    assert report.told() == {}
+
+
+def test_a_report_without_room_is_written_later(tmp_path: Path) -> None:
+    report = LearnerReport(tmp_path / "missing")
+    report.write(notes("waiting"))
+    (tmp_path / "missing").mkdir()
+
+    report.write(notes("waiting"))
+
+    assert (tmp_path / "missing" / "learner.json").exists()

@@ -116,7 +116,7 @@ class Learner:
 
     def acquire_lease(self) -> bool:
         """Become the one learner of this log; return whether that is so."""
-        if self._store.acquire_lease(self._report.told):
+        if self._store.acquire_lease(self._report.to_others):
             return True
         self.report("waiting", error=OTHER_LEADS)
         return False

@@ -51,7 +51,7 @@ class LearnerReport:
         """Note that the version being made came a step further."""
         self._progressed = time.monotonic()
 
-    def told(self) -> dict[str, Any] | None:
+    def to_others(self) -> dict[str, Any] | None:
         """Return what others hear of the leader; None while another should lead.
 
         It is empty where there is nothing to say yet.

@@ -50,11 +50,11 @@ def test_another_should_lead_once_a_training_makes_no_progress(
     made_one(report, clock, took)
 
     clock.now += patience
-    assert report.told() is not None
+    assert report.to_others() is not None
     clock.now += 1.0
-    assert report.told() is None
+    assert report.to_others() is None
     report.progressed()
-    assert report.told() is not None
+    assert report.to_others() is not None
 
 
 def test_how_long_a_first_version_takes_is_not_known(tmp_path: Path, clock: Clock) -> None:
@@ -63,7 +63,7 @@ def test_how_long_a_first_version_takes_is_not_known(tmp_path: Path, clock: Cloc
 
     clock.now += 1e6
 
-    assert report.told() is not None
+    assert report.to_others() is not None
 
 
 def test_after_a_failure_it_is_not_known_either(tmp_path: Path, clock: Clock) -> None:
@@ -75,7 +75,7 @@ def test_after_a_failure_it_is_not_known_either(tmp_path: Path, clock: Clock) ->
 
     clock.now += 1e6
 
-    assert report.told() is not None
+    assert report.to_others() is not None
 
 
 def test_a_version_that_is_due_gets_later(tmp_path: Path, clock: Clock) -> None:
@@ -84,18 +84,18 @@ def test_a_version_that_is_due_gets_later(tmp_path: Path, clock: Clock) -> None:
 
     clock.now += 3.0
 
-    told = report.told()
+    told = report.to_others()
     assert told is not None
     assert (told["lag_seconds"], told["measured_at"]) == (5.0, clock.now)
 
 
 def test_who_waited_for_the_lease_says_nothing_yet(tmp_path: Path) -> None:
     report = LearnerReport(tmp_path)
-    assert report.told() == {}
+    assert report.to_others() == {}
 
     report.write(notes("waiting", error=OTHER_LEADS))
 
-    assert report.told() == {}
+    assert report.to_others() == {}
 
 
 def test_a_report_without_room_is_written_later(tmp_path: Path) -> None:

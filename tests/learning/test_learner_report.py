@@ -7,8 +7,10 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from little_service import learn_all, little_config
 
 from fastbandit.learning import learner_report
+from fastbandit.learning.learner import Learner
 from fastbandit.learning.learner_report import OTHER_LEADS, LearnerReport
 
 
@@ -55,6 +57,18 @@ def test_another_should_lead_once_a_training_makes_no_progress(
     assert report.to_others() is None
     report.progressed()
     assert report.to_others() is not None
+
+
+def test_each_step_of_a_version_is_progress(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    steps = list[str]()
+    monkeypatch.setattr(LearnerReport, "progressed", lambda report: steps.append("progress"))
+
+    learn_all(Learner(little_config(tmp_path), reached=steps.append))
+
+    assert steps[::2] == ["progress"] * (len(steps) // 2)
+    assert "published" in steps[1::2]
 
 
 def test_how_long_a_first_version_takes_is_not_known(tmp_path: Path, clock: Clock) -> None:

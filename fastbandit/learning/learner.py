@@ -30,6 +30,7 @@ from fastbandit.learning.candidates import (
 from fastbandit.learning.checkpoints import Checkpoints, update_in
 from fastbandit.learning.initial_version import context_notes, publish_initial_version
 from fastbandit.learning.joining import Joiner, known
+from fastbandit.learning.learner_report import OTHER_LEADS, LearnerReport
 from fastbandit.learning.schedule import Mark, Schedule
 from fastbandit.learning.service_data import ServiceData
 from fastbandit.learning.training_history import FORGOTTEN, ForgottenSince, TrainingHistory
@@ -101,7 +102,7 @@ class Learner:
         join: JoinRange | None = None,
     ) -> None:
         learn = config.learn
-        self._config, self._reached = config, reached
+        self._config, self._step_reached = config, reached
         self._train, self._join = train, join
         self._data = ServiceData(config)
         self._store = self._data.store
@@ -109,7 +110,7 @@ class Learner:
         self._position: _Position | None = None
         self._pointer: tuple[int, int] | None = None
         self._audits: Audits | None = None
-        self._state: dict[str, Any] = {}
+        self._report = LearnerReport(self._data.folder)
         self._seconds: float | None = None
         self._made: tuple[str, Bandit] | None = None  # the last version, by its hash
         self._forgotten = ForgottenSince(self._data)
@@ -117,9 +118,9 @@ class Learner:
 
     def acquire_lease(self) -> bool:
         """Become the one learner of this log; return whether that is so."""
-        if self._store.acquire_lease():
+        if self._store.acquire_lease(self._report.to_others):
             return True
-        self.report("waiting", error="Another learner holds the lease; this one waits for it.")
+        self.report("waiting", error=OTHER_LEADS)
         return False
 
     def start(self) -> None:
@@ -157,7 +158,9 @@ class Learner:
         touched = upserted.union(*(change.discarded for change in position.changes))
         served, position.served = position.served, []
         if self._audits.add(served, touched=touched):
-            self._write("audits.json", self._audits.notes())
+            with suppress(OSError):  # where they find no room, learning goes on
+                notes = json.dumps(self._audits.notes()).encode()
+                write_atomic(self._data.folder / "audits.json", notes, sync=False)
 
     def bandit_of(self, snapshot: Snapshot) -> Bandit | None:
         """Return the bandit of a version, where this learner made it last."""
@@ -180,21 +183,21 @@ class Learner:
             **({} if fresh is None else {"fresh": fresh}),
             **({} if needed is None else {"needed": needed}),
         }
-        if notes != self._state and self._write("learner.json", notes):
-            self._state = notes
+        self._report.write(notes)
+
+    def close(self) -> None:
+        """Let go of everything, the lease too."""
+        self._data.close()
+
+    def _reached(self, step: str) -> None:
+        self._report.progressed()
+        self._step_reached(step)
 
     def _lag(self, due_at: int) -> float:
         """Return for how many seconds a version has been due, by the clock of the log."""
         log = self._data.log
         last_at = due_at if log is None else log.last_at
         return round(max(0, last_at - due_at) / 1e6, 3)
-
-    def _write(self, name: str, notes: dict[str, Any]) -> bool:
-        """Write JSON into the folder; where it finds no room, learning goes on."""
-        with suppress(OSError):
-            write_atomic(self._data.folder / name, json.dumps(notes).encode(), sync=False)
-            return True
-        return False
 
     def _current(self) -> Snapshot | None:
         """Return the current version; it is read anew only where the pointer was written anew.

@@ -8,7 +8,7 @@ newest older one that is whole stands in for it, and it is fetched again now and
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -151,8 +151,12 @@ class RegisteredStore(SnapshotStore):
         self.registry.fetch_file(row, NOTES, folder)
         return read_snapshot(folder)
 
-    def acquire_lease(self) -> bool:
-        return self.registry.acquire_lease()
+    def acquire_lease(self, report: Callable[[], dict[str, Any] | None] = dict) -> bool:
+        """Become the leader; `report` returns what others hear, None while another should lead."""
+        return self.registry.acquire_lease(report)
+
+    def leader(self) -> dict[str, Any]:
+        return self.registry.leader()
 
     def follow(self) -> None:
         """Take over what others published, now and then; raise if the lease was lost."""

@@ -175,9 +175,13 @@ class SnapshotStore:
 
     # -- sharing, which a store of one machine has nothing to do for
 
-    def acquire_lease(self) -> bool:
-        """Become the leader, who alone publishes; return whether that is so."""
+    def acquire_lease(self, report: Callable[[], dict[str, Any] | None] = dict) -> bool:
+        """Become the leader, who alone publishes, and `report`s; return whether that is so."""
         return True
+
+    def leader(self) -> dict[str, Any]:
+        """Return what the leader of many machines says of itself, measured by the clock here."""
+        return {}
 
     def follow(self) -> None:
         """Take over what others published."""

@@ -243,7 +243,7 @@ class SnapshotStore:
         """Let what comes after a version be read from another cut of the log."""
         own = {"version": snapshot.version, "parent": snapshot.parent, "cut": asdict(cut)}
         with self._reporting(), self._writing():
-            write_notes(snapshot.folder, {**own, "notes": snapshot.notes})
+            write_notes(snapshot.folder, {**own, "notes": snapshot.notes}, keys=self.keys)
 
     def recover(self) -> None:
         """Finish what a writer that died left half-done, and sweep away its drafts."""

@@ -409,3 +409,14 @@ def test_versions_that_are_there_can_be_signed(store: SnapshotStore) -> None:
     assert signing.list() == [first, second]
     with pytest.raises(SettingError, match="signing_key_file"):
         store.sign()
+def test_a_cut_that_is_moved_stays_signed(tmp_path: Path) -> None:
+    store = SnapshotStore(tmp_path, keys=[b"k" * 16])
+    publish(store)
+
+    store.move_cut(publish(store), Cut(seq=3))
+
+    current = store.current()
+    assert current is not None
+    assert (current.version, current.cut, current.fell_back) == (1, Cut(seq=3), "")
+
+

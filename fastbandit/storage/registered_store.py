@@ -168,16 +168,16 @@ class RegisteredStore(SnapshotStore):
         if version is None or seq is None or self._delta == (version, seq):
             return
         self._delta = (version, seq)  # one that is damaged is fetched once
-        delta = self.registry.delta(version)
+        delta = self.registry.delta(version, keys=self.keys)
         if delta is not None:
             self.deltas.write(delta)
 
     def newest_delta(self, snapshot: Snapshot) -> Delta | None:
-        delta = self.registry.delta(snapshot.version)
+        delta = self.registry.delta(snapshot.version, keys=self.keys)
         return delta and delta.check_for(snapshot.version, snapshot.hash)
 
     def publish_delta(self, delta: Delta) -> None:
-        self.registry.publish_delta(delta)
+        self.registry.publish_delta(delta, keys=self.keys)
 
     def close(self) -> None:
         self.registry.close()

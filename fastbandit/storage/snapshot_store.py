@@ -71,7 +71,7 @@ class SnapshotStore:
     def __init__(self, folder: str | Path, *, keys: Keys = ()) -> None:
         self.folder, self.keys = Path(folder), keys
         self.pointer = self.folder / POINTER
-        self.deltas = DeltaFiles(self.folder / "deltas")
+        self.deltas = DeltaFiles(self.folder / "deltas", keys=keys)
 
     # -- reading
 

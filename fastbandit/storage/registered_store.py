@@ -48,7 +48,8 @@ class RegisteredStore(SnapshotStore):
                 self._report_of(version).unlink(missing_ok=True)
             for version in set(refused) - known:
                 super().refuse(version, refused[version])
-            is_new = row is not None and (self._taken != row.hash or self._is_elsewhere(row))
+            now = self._taken, self._pointer()
+            is_new = row is not None and now != (row.hash, (row.version, ""))
             if is_new and (not self._damage or time.monotonic() >= self._again):
                 row = self._take()
             return row and row.version
@@ -66,7 +67,8 @@ class RegisteredStore(SnapshotStore):
             except SnapshotError as error:
                 is_other = False
                 self._stand_in(row, error)
-            if is_other or bool(damage) != bool(self._damage) or self._is_elsewhere(row):
+            is_other = is_other or bool(damage) != bool(self._damage)
+            if is_other or self._pointer() != (row.version, ""):
                 super()._point(row.version)
             self._drop_others()
             return row
@@ -203,7 +205,7 @@ class RegisteredStore(SnapshotStore):
         with self._reporting(), self._writing():
             self._fetch(row)
             served = self.registry.current()
-            if served is not None and self._is_elsewhere(served):
+            if served is not None and self._pointer() != (served.version, ""):
                 super()._point(served.version)
         snapshot = super().rollback(version, check=check)
         self._damage = ""
@@ -238,10 +240,6 @@ class RegisteredStore(SnapshotStore):
         else:
             self.registry.publish(self.get(version), instead_of=pointed)
         super()._point(version)
-
-    def _is_elsewhere(self, row: Registered) -> bool:
-        """Return whether the pointer of this folder names another version, or was lost."""
-        return self._pointer() != (row.version, "")
 
     def _is_here(self, row: Registered) -> bool:
         try:

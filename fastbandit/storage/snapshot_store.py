@@ -35,7 +35,7 @@ from fastbandit.storage.snapshot_version import (
     damage_in,
     damaged_in,
     is_damage,
-    put_aside,
+    move_aside,
     read_pointer,
     read_snapshot,
     sign_notes,
@@ -322,7 +322,7 @@ class SnapshotStore:
         with suppress(OSError), self._writing():
             is_same = mark_of(self._folder_of(version) / NOTES) == mark
             if is_same and not damage_in(self.folder, version):
-                put_aside(self.folder, version, reason)
+                move_aside(self.folder, version, reason)
 
     def prune(self, keep: int) -> Sequence[int]:
         """Remove all but the newest versions; the current one, its parent and younger ones stay."""

@@ -27,10 +27,7 @@ FORMAT = 1
 PARTS = ("bandit", "frozen")
 NOTES = "snapshot.json"
 POINTER = "current.json"
-LOST_POINTER = (
-    f"The pointer to the version to serve, {POINTER}, was missing or damaged: the newest version "
-    f"stands in."
-)
+LOST_POINTER = f"The pointer {POINTER} was missing or damaged: the newest version stands in."
 _DAMAGED = "damaged-"
 DAMAGE_REPORTS = f"{_DAMAGED}[0-9]*.json"
 
@@ -160,8 +157,7 @@ def read_pointer(path: Path) -> tuple[int, str] | None:
 
 
 def write_pointer(path: Path, version: int, reason: str = "") -> None:
-    noted = {"reason": reason} if reason else {}
-    write_json(path, {"version": version, "folder": f"{version:06d}", **noted})
+    write_json(path, {"version": version, "folder": f"{version:06d}", "reason": reason})
 
 
 def _manifest_hash(folder: Path) -> str:
@@ -183,7 +179,7 @@ def _is_whole(folder: Path, entry: Any) -> bool:
         return False
 
 
-def put_aside(folder: Path, version: int, reason: str) -> None:
+def move_aside(folder: Path, version: int, reason: str) -> None:
     """Rename a version in a folder of versions, and write the reason beside it."""
     name = f"{_DAMAGED}{version:06d}"
     write_json(folder / f"{name}.json", {"version": version, "reason": reason})
@@ -192,7 +188,7 @@ def put_aside(folder: Path, version: int, reason: str) -> None:
 
 
 def damage_in(folder: Path, version: int) -> str:
-    """Return why a version was put aside, nothing where it is there."""
+    """Return why a version was set aside, nothing where it is there."""
     with suppress(OSError, ValueError, LookupError, TypeError):
         if not (folder / f"{version:06d}").exists():
             path = folder / f"{_DAMAGED}{version:06d}.json"

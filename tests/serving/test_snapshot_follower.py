@@ -266,7 +266,7 @@ def test_where_the_pointer_is_lost_the_newest_version_serves_and_says_so(
         assert (await requester.select())["degraded"]
         status = await requester("GET", "/v1/status")
         (problem,) = [one for one in status.body["problems"] if one["name"] == "snapshot"]
-        assert "current.json, was missing or damaged" in problem["detail"]
+        assert "current.json was missing or damaged" in problem["detail"]
 
         await asyncio.to_thread(store.rollback)
         await soon(lambda: requester.service.follower.problem is None)

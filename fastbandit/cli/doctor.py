@@ -355,7 +355,7 @@ def check_snapshots(folder: Path, key_file: str = "") -> Finding:
     if current is None:
         return Finding("snapshots", "ok", "none yet")
     if current.fell_back:
-        why = f"Version {current.version}, which is older, is served."
+        why = f"Version {current.version} stands in."
         fix = f"Run: fastbandit rollback {current.version} --data-dir {folder.parent}"
         return Finding("snapshots", "broken", current.fell_back, why, fix)
     found = f"version {current.version}, of {len(store.versions())}"

@@ -97,6 +97,7 @@ class SnapshotFollower:
         At the start, one that was made with other schemas is an error.
         """
         pointer = mark_of(self.store.pointer)
+        pointer = pointer or await asyncio.to_thread(self.store.mend_pointer)
         if pointer is None or pointer == self._pointer or self._is_early(pointer):
             return
         try:

@@ -24,6 +24,7 @@ from zlib import crc32
 
 from fastbandit.errors import FastbanditError, SnapshotError
 from fastbandit.files.atomic import sync_folders
+from fastbandit.files.signing import Keys
 from fastbandit.settings.passwords import hide_password
 from fastbandit.storage.deltas import Delta
 from fastbandit.storage.postgres_connection import Connection, Server, psycopg, rows
@@ -181,10 +182,10 @@ class SnapshotRegistry:
                 (version, json.dumps(report)),
             )
 
-    def publish_delta(self, delta: Delta) -> None:
+    def publish_delta(self, delta: Delta, *, keys: Keys = ()) -> None:
         """Make a delta the newest, unless its version is not served or a newer one is there."""
         with self._reporting():
-            values = (delta.seq, delta.to_bytes(), delta.version)
+            values = (delta.seq, delta.to_bytes(keys=keys), delta.version)
             self._opened().execute(_PUBLISH_DELTA, values)
 
     def prune(self, versions: list[int]) -> None:
@@ -235,9 +236,9 @@ class SnapshotRegistry:
         found = self._ask("SELECT seq FROM deltas WHERE version = %s", version)
         return int(found[0][0]) if found else None
 
-    def delta(self, version: int) -> Delta | None:
+    def delta(self, version: int, *, keys: Keys = ()) -> Delta | None:
         found = self._ask("SELECT content FROM deltas WHERE version = %s", version)
-        return Delta.of(bytes(found[0][0])) if found else None
+        return Delta.of(bytes(found[0][0]), keys=keys) if found else None
 
     def leader(self) -> dict[str, Any]:
         """Return what the leader said last, with its times by the clock of this machine."""

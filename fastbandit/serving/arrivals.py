@@ -14,7 +14,7 @@ from fastbandit.settings.limits import LimitsConfig
 _SWEEP_SECONDS = 0.5
 _AT_ONCE = 64  # connections that are ended in one go, while others wait
 _PAUSE_SECONDS = 0.002
-_TURNS = 8  # connections that read one more of their pipelined requests, in a turn of the loop
+_TURNS = 8  # connections that read one more of their pipelined requests, at once
 
 
 class Arrival(Protocol):
@@ -88,17 +88,17 @@ class Arrivals:
     def read_on(self, one: Arrival, loop: AbstractEventLoop) -> None:
         """Let a connection read the next request that came with others, when it is its turn.
 
-        All of them at once would hold up who sends one at a time.
+        As fast as they can be answered they would take a core from who sends one at a time.
         """
         self._behind[one] = 0.0
         if len(self._behind) == 1:
-            loop.call_soon(self._go_on, loop)
+            loop.call_later(_PAUSE_SECONDS, self._go_on, loop)
 
     def _go_on(self, loop: AbstractEventLoop) -> None:
         count = min(_TURNS, len(self._behind))
         some = [self._behind.popitem(last=False)[0] for _ in range(count)]
         if self._behind:
-            loop.call_soon(self._go_on, loop)
+            loop.call_later(_PAUSE_SECONDS, self._go_on, loop)
         for one in some:
             one.go_on()
 

@@ -83,7 +83,8 @@ class TurnsProtocol(HttpToolsProtocol):
         self.flow.pause_reading()
         self.flow.rest += data
         self._hold(len(data))
-        if self._app.arrivals.is_full:
+        arrivals = self._app.arrivals
+        if 2 * arrivals.bytes > arrivals.limits.buffered_bytes:  # the rest is for bodies
             self._end(OVERLOADED)
         else:
             self.go_on()

@@ -25,7 +25,7 @@ def _sweeping_often(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 async def until(is_so: Callable[[], object]) -> None:
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         while not is_so():
             await asyncio.sleep(0.001)
 
@@ -105,8 +105,8 @@ def test_who_reads_no_answer_is_ended() -> None:
         async with serving(limits=LimitsConfig(body_seconds=0.3)) as (app, connect):
             await unread(app, connect)
             (one,) = app.arrivals.unread
-            await until(lambda: one.transport.is_closing() and not app.arrivals.unread)
-            assert app.arrivals.bytes == 0
+            await until(lambda: one.transport.is_closing() and not app.arrivals.bytes)
+            assert not app.arrivals.unread
 
     uvloop.run(run())
 
@@ -212,7 +212,7 @@ class _Behind:
 
 def test_pipelined_requests_of_many_connections_are_read_in_turns() -> None:
     turns: list[Any] = []
-    loop: Any = SimpleNamespace(call_soon=lambda turn, given: turns.append(lambda: turn(given)))
+    loop: Any = SimpleNamespace(call_later=lambda _, turn, given: turns.append(lambda: turn(given)))
     found, read = arrivals.Arrivals(LimitsConfig()), list[_Behind]()
     behind: list[Any] = [_Behind(read) for _ in range(20)]
     for one in behind:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from fastbandit.settings.service import Config
-from tests.serving.personalizer.little_personalizer import NEW, Client, tell
+from tests.serving.personalizer.little_personalizer import NEW, Client, rank_of, tell
 
 ASKED = {
     "name": "first",
@@ -43,6 +44,61 @@ def test_each_policy_is_judged_by_what_it_would_have_chosen(config: Config) -> N
     assert {name for name, _ in found["featureImportance"]} <= {
         *("age", "country", "likes", "member", "title", "price", "genre", "since", "arm")
     }
+
+
+async def play_slots(client: Client, *slots: dict[str, str], rounds: int = 40) -> Any:
+    """Reward each slot that holds its baseline action; return the sums of each policy."""
+    for _ in range(rounds):
+        found = (await client("POST", "/multislot/rank", rank_of("x", "y", "z", slots=slots))).body
+        rewards = [
+            {
+                "slotId": wanted["id"],
+                "value": float(got["rewardActionId"] == wanted["baselineAction"]),
+            }
+            for wanted, got in zip(slots, found["slots"], strict=True)
+        ]
+        path = f"/multislot/events/{found['eventId']}/reward"
+        assert (await client("POST", path, {"reward": rewards})).status == 204
+    reply = await client("POST", "/evaluations", ASKED)
+    return {one["name"]: one["totalSummary"] for one in reply.body["policyResults"]}
+
+
+def test_the_baseline_of_a_slot_is_its_baseline_action(config: Config) -> None:
+    slots = [{"id": "top", "baselineAction": "y"}, {"id": "side", "baselineAction": "x"}]
+
+    async def story(client: Client) -> Any:
+        return await play_slots(client, *slots)
+
+    totals = tell(config, story, base=NEW)
+    assert totals["Baseline"]["averageReward"] == 1.0
+    assert totals["Baseline"]["nonZeroProbability"] < totals["Online"]["nonZeroProbability"]
+    assert totals["Online"]["averageReward"] < 0.8
+
+
+def test_where_the_baseline_decides_it_is_what_was_chosen(config: Config) -> None:
+    async def story(client: Client) -> Any:
+        shown = (await client("GET", "/configurations/service")).body
+        asked = shown | {"learningMode": "Apprentice"}
+        assert (await client("PUT", "/configurations/service", asked)).status == 200
+        return await play_slots(client, {"id": "top", "baselineAction": "y"}, rounds=4)
+
+    totals = tell(config, story, base=NEW)
+    assert totals["Baseline"] == totals["Online"]
+    assert totals["Baseline"]["snipsEstimatorDenominator"] == 4
+
+
+def test_an_evaluation_of_more_decisions_than_are_allowed_is_rejected(
+    make: Callable[..., Config],
+) -> None:
+    async def story(client: Client) -> None:
+        await play(client, rounds=3)
+        assert (await client("POST", "/evaluations", ASKED)).status == 201
+        await play(client, rounds=1)
+        reply = await client("POST", "/evaluations", ASKED)
+        assert (reply.status, reply.body["error"]["code"]) == (400, "LogsSizeExceedAllowedLimit")
+        assert "at most 3 decisions: got 4" in reply.body["error"]["message"]
+
+    tell(make(personalizer__max_decisions=3), story, base=NEW)
 
 
 def test_they_are_listed_read_and_deleted(config: Config) -> None:
@@ -93,7 +149,7 @@ def test_an_evaluation_of_nothing_or_of_other_learning_settings_is_rejected(
 ) -> None:
     async def story(client: Client) -> None:
         reply = await client("POST", "/evaluations", ASKED)
-        assert (reply.status, reply.body["error"]["code"]) == (400, "InvalidEvaluationContract")
+        assert (reply.status, reply.body["error"]["code"]) == (400, "NoLogsExistInDateRange")
         other = ASKED | {"policies": [{"name": "vw", "arguments": "--cb_explore_adf"}]}
         reply = await client("POST", "/evaluations", other)
         assert (reply.status, reply.body["error"]["code"]) == (501, "OperationNotAllowed")

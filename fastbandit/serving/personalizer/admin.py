@@ -213,7 +213,7 @@ class AdminRoutes:
                 fix="Send no policies, and enableOfflineExperimentation false.",
             )
         found = await asyncio.to_thread(self._judged, asked)
-        return 201, _ENCODE(found)
+        return 201, _ENCODE(found), found.id
 
     def _judged(self, asked: EvaluationContract) -> Evaluation:
         most = self.service.config.personalizer.max_decisions

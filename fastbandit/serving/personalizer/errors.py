@@ -34,6 +34,8 @@ _OF_OPERATION = {
 _OF_PROBLEM = {  # codes that are more exact than those of an operation
     "no logs": "NoLogsExistInDateRange",
     "too many decisions": "LogsSizeExceedAllowedLimit",
+    "mode and terms": "InvalidLearningModeServiceConfiguration",
+    "short retention": "InvalidLogRetentionDays",
 }
 _MISSING = {"/evaluations/{id}": "EvaluationNotFound", "/logs/properties": "LogsPropertiesNotFound"}
 

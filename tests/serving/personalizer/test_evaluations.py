@@ -104,7 +104,9 @@ def test_an_evaluation_of_more_decisions_than_are_allowed_is_rejected(
 def test_they_are_listed_read_and_deleted(config: Config) -> None:
     async def story(client: Client) -> None:
         await play(client, rounds=4)
-        made = (await client("POST", "/evaluations", ASKED)).body
+        reply = await client("POST", "/evaluations", ASKED)
+        made = reply.body
+        assert reply.headers["location"] == f"{NEW}/evaluations/{made['id']}"
         assert (await client("GET", "/evaluations")).body == [made]
         assert (await client("GET", f"/evaluations/{made['id']}")).body == made
         assert (await client("DELETE", f"/evaluations/{made['id']}")).status == 204

@@ -24,7 +24,6 @@ from tests.serving.personalizer.little_personalizer import (
 )
 from tests.serving.test_server import serving
 
-
 RANK, REWARD = "/rank", "/events/one/reward"
 BAD: dict[str, tuple[str, Any, int, str, str | None]] = {
     "no actions": (RANK, rank_of(), 400, "InvalidRankRequest", "actions"),

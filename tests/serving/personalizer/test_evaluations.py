@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from fastbandit.serving.personalizer.evaluations import latest_decisions
 from fastbandit.settings.service import Config
 from tests.serving.personalizer.little_personalizer import NEW, Client, rank_of, tell
 
@@ -167,3 +169,30 @@ def test_feature_importances_are_those_of_the_last_decisions(config: Config) -> 
     found = tell(config, story, base=NEW)
     sizes = [one["importance"] for one in found]
     assert sizes == sorted(sizes, reverse=True)
+
+
+def test_what_was_deferred_and_never_activated_counts_nowhere(config: Config) -> None:
+    slots = [{"id": "top", "baselineAction": "y"}]
+
+    async def look(client: Client) -> dict[str, Any]:
+        found = {"log": (await client("GET", "/logs/properties")).body}
+        found["explained"] = latest_decisions(Path(config.server.data_dir))
+        found["results"] = (await client("POST", "/evaluations", ASKED)).body["policyResults"]
+        shown = (await client.ask("GET", "/v1/console")).body["summary"]
+        return found | {name: shown[name] for name in ("decisions", "reward")}
+
+    async def story(client: Client) -> None:
+        await play(client, rounds=3)
+        before = await look(client)
+        for n in range(25):  # more than feature importances are of
+            one = {"eventId": f"e{n}", "deferActivation": True}
+            assert (await client("POST", "/rank", rank_of("x", "y", **one))).status == 201
+            body = rank_of("x", "y", slots=slots, **one)
+            assert (await client("POST", "/multislot/rank", body)).status == 201
+            await client("POST", f"/events/e{n}/reward", {"value": 1})
+            told = {"reward": [{"slotId": "top", "value": 1}]}
+            await client("POST", f"/multislot/events/e{n}/reward", told)
+        assert len(before["explained"]) == 3
+        assert await look(client) == before
+
+    tell(config, story, base=NEW)

@@ -347,11 +347,10 @@ class Learner:
             "cut": joiner.seq,
             "interactions": [joiner.learned, len(job.interactions), job.held_out],
             "trained_by": [__version__, str(torch.__version__)],
+            **({FORGOTTEN: job.forgotten} if job.forgotten else {}),
         }
         if self._config.reward.combination:
             update["reward"] = self._config.reward.combination
-        if job.forgotten:  # what was trained before they were has learned them
-            update[FORGOTTEN] = job.forgotten
         return Checkpoints(self._data.folder / CHECKPOINTS, update, reached=self._reached)
 
     def _learn(self, position: _Position) -> Step:

@@ -14,6 +14,7 @@ from typing import Any
 from uvicorn.protocols.http.httptools_impl import RequestResponseCycle
 
 from fastbandit.serving.capacity import Capacity
+from fastbandit.serving.pipelining import END, PipeliningProtocol
 from fastbandit.serving.problems import Rejection
 from fastbandit.serving.rejections import (
     MOST_HEADERS,
@@ -23,7 +24,6 @@ from fastbandit.serving.rejections import (
     on_wire,
     too_slow,
 )
-from fastbandit.serving.turns import END, TurnsProtocol
 
 _SELECT = b"/v1/select"
 _LINE = b"POST /v1/select HTTP/1.1\r\n"
@@ -32,7 +32,7 @@ _LINGER_SECONDS = 1.0  # for who reads an answer before all was sent
 _MOST_DISCARDED = 2**22
 
 
-class OverloadProtocol(TurnsProtocol):
+class OverloadProtocol(PipeliningProtocol):
     """HTTP as uvicorn speaks it, with limits on what arrives and on what is under way.
 
     The limits and the metrics are those of the app: see `App.capacity` and `App.arrivals`. A

@@ -237,8 +237,7 @@ class RegisteredStore(SnapshotStore):
         return gone
 
     def _point(self, version: int) -> None:
-        named = read_pointer(self.pointer)  # not the newest: that may just have been renamed
-        pointed = named and named[0]
+        pointed, _ = read_pointer(self.pointer)  # not the newest: that may just have been renamed
         if self.registry.find(version) is not None:
             self.registry.point(version, instead_of=pointed)
         else:

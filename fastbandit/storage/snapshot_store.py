@@ -255,8 +255,7 @@ class SnapshotStore:
             self.folder.mkdir(parents=True, exist_ok=True)
             self._sweep()
             with self._writing():
-                refused, named = self._refused_versions(), read_pointer(self.pointer)
-                pointed = named and named[0]
+                refused, pointed = self._refused_versions(), read_pointer(self.pointer)[0]
                 whole = [found for found in self.list() if found.version not in refused]
                 if whole and whole[-1].parent == pointed and whole[-1].version != pointed:
                     self._point(whole[-1].version)
@@ -264,7 +263,7 @@ class SnapshotStore:
 
     def mend_pointer(self) -> Mark:
         """Write the pointer anew where it is lost and a version is there; return its mark."""
-        if read_pointer(self.pointer) is None and self.versions():
+        if read_pointer(self.pointer)[0] is None and self.versions():
             with suppress(OSError), self._writing():
                 version, reason = self._pointer()  # others may have written it meanwhile
                 if version is not None:
@@ -274,8 +273,7 @@ class SnapshotStore:
     def rollback(self, version: int | None = None, *, check: Check[Any] = nothing_read) -> Snapshot:
         """Serve an older version from now on; younger ones are refused.
 
-        None is what stands in for another, or else the parent. One for which `check` raises does
-        not serve.
+        None is what stands in, or else the parent. One for which `check` raises does not serve.
         """
         versions = self.versions()
         if not versions or version not in (None, *versions):
@@ -288,13 +286,13 @@ class SnapshotStore:
             snapshot = self.get(self._parent() if version is None else version)
             check(snapshot)
             whole = {one.version: one for one in self.list()}
+            reason = f"{_ROLLED_BACK} to version {snapshot.version}."
             damaged = replace(snapshot, parent=None, cut=Cut(), notes={})
             for younger in self._published() - self._refused_versions():
                 if younger > snapshot.version:
                     one = whole.get(younger, damaged)
-                    origin = {"parent": one.parent, "cut": asdict(one.cut)}
-                    reason = f"{_ROLLED_BACK} to version {snapshot.version}."
-                    self.refuse(younger, {**origin, "reason": reason, **one.notes})
+                    origin = {"parent": one.parent, "cut": asdict(one.cut), "reason": reason}
+                    self.refuse(younger, {**origin, **one.notes})
             self._point(snapshot.version)
             self._report_of(snapshot.version).unlink(missing_ok=True)
         return snapshot
@@ -330,8 +328,7 @@ class SnapshotStore:
 
     def prune(self, keep: int) -> Sequence[int]:
         """Remove all but the newest versions; the current one, its parent and younger ones stay."""
-        gone = self._spare(self.versions(), keep)
-        for version in gone:
+        for version in (gone := self._spare(self.versions(), keep)):
             self._drop(version)
         for version in sorted(self._refused_versions())[:-REPORTS]:
             self._report_of(version).unlink(missing_ok=True)
@@ -372,9 +369,9 @@ class SnapshotStore:
     def _pointer(self) -> tuple[int | None, str]:
         """Return the version that the pointer names, or else the newest, and that it was lost."""
         found = read_pointer(self.pointer)
-        if found is None and (versions := {*self.versions()} - self._refused_versions()):
+        if found[0] is None and (versions := {*self.versions()} - self._refused_versions()):
             return max(versions), LOST_POINTER
-        return found or (None, "")
+        return found
 
     def _point(self, version: int) -> None:
         write_pointer(self.pointer, version)

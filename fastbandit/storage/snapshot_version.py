@@ -146,14 +146,14 @@ def check_hashes(snapshot: Snapshot) -> None:
             )
 
 
-def read_pointer(path: Path) -> tuple[int, str] | None:
-    """Return the version that a pointer names, and why if it was lost; None where it is."""
+def read_pointer(path: Path) -> tuple[int | None, str]:
+    """Return the version that a pointer names, none where it is lost, and why if it once was."""
     with suppress(OSError, ValueError, TypeError, LookupError):
         found = json.loads(path.read_bytes())
         version = int(found["version"])
         if int(found.get("folder", version)) == version:  # else a bit of either flipped
             return version, str(found.get("reason", ""))
-    return None
+    return None, ""
 
 
 def write_pointer(path: Path, version: int, reason: str = "") -> None:

@@ -132,7 +132,7 @@ def _judge(report: FlipReport, stage: Stage, newest: int, what: str) -> None:
 
 
 def _judge_pointer(report: FlipReport, stage: Stage, newest: int, what: str) -> None:
-    is_lost = read_pointer(stage.store.pointer) is None  # a bit of no matter may have flipped
+    is_lost = read_pointer(stage.store.pointer)[0] is None  # a bit of no matter may have flipped
     seconds, status = _restart(stage)
     if seconds is None:
         report.lost += 1

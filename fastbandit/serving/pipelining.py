@@ -32,7 +32,7 @@ class Flow(FlowControl):
             super().resume_reading()
 
 
-class TurnsProtocol(HttpToolsProtocol):
+class PipeliningProtocol(HttpToolsProtocol):
     """HTTP as uvicorn speaks it, with one request at a time under way, and one answer unread."""
 
     flow: Flow

@@ -38,7 +38,8 @@ _NEW_EVERY = 10  # probes over a connection of its own
 _LITTLE = 4096  # bytes of answers that the kernel takes for who reads none
 _PIECE = b"y" * 2**16
 _HEAD = b"POST /v1/select HTTP/1.1\r\nhost: 127.0.0.1\r\n"
-_ANSWERED = b"GET /console/console.js HTTP/1.1\r\n\r\n" + 3 * (_HEAD + b"content-length: 0\r\n\r\n")
+_PAGE = b"GET /console/console.js HTTP/1.1\r\n\r\n"
+_ANSWERED = _PAGE + _HEAD + b"content-length: 0\r\n\r\n"
 _SETTINGS = {"limits.body_seconds": 10.0}  # a third of what is usual: to see how unread ones end
 _UNTIL_ENDED = {"slow": (12, 1.0), "unread": (400, 0.1)}  # looks, and seconds between them
 

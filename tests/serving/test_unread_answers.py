@@ -42,7 +42,7 @@ async def unread(app: Waiting, connect: Any, request: bytes = GET, count: int = 
         return len(since) > before and now() - max(since) > 0.05
 
     await until(is_stuck)
-    return client  # type: ignore[no-any-return]
+    return client
 
 
 def test_answers_that_are_not_read_take_no_capacity() -> None:
@@ -89,7 +89,8 @@ def test_who_reads_late_gets_all_answers_in_their_order() -> None:
     async def run() -> None:
         async with serving() as (app, connect):
             client = await unread(app, connect, GET + post(b"abc", more=NO_KEY), 60)
-            client.writer.transport.resume_reading()
+            transport: Any = client.writer.transport
+            transport.resume_reading()
             for _ in range(60):
                 assert (await client.answer()).endswith(LARGE)
                 assert status_of(await client.answer()) == 401
@@ -119,9 +120,10 @@ def test_a_last_answer_that_is_not_read_is_ended_too() -> None:
             client.writer.transport.pause_reading()
             sent = 0
             while not app.arrivals.unread:  # until a few bytes more than the kernel takes
-                (one,) = [*app.arrivals.idle, *app.arrivals.headers] or [None]
+                one = next(iter([*app.arrivals.idle, *app.arrivals.headers]), None)
                 await client.send(last if one and one.transport.get_write_buffer_size() else GET)
                 sent += 1
+            assert one is not None
             assert one.transport.is_closing()
             assert one.transport.get_write_buffer_size() > 0
             await until(lambda: not app.arrivals.unread)
@@ -137,6 +139,7 @@ def test_a_new_connection_takes_the_place_of_one_that_reads_no_answer() -> None:
             later: Client = await connect()
             assert status_of(await later.ask(post(b"abc"))) == 200
             assert status_of(await (await connect()).ask(post(b"abc"))) == 200
+            assert one is not None
             assert one.transport.is_closing()
             assert status_of(await later.ask(post(b"abc"))) == 200
 

@@ -21,6 +21,7 @@ from fastbandit.cli.options import print_json, read_service, service_options
 from fastbandit.cores import cores
 from fastbandit.errors import FastbanditError
 from fastbandit.settings.passwords import hide_password
+from fastbandit.settings.service_files import find_config
 
 State: TypeAlias = Literal["ok", "slow", "broken", "missing"]
 """Fine; works, but slower than it could; does not work; not there, and only some need it."""
@@ -61,11 +62,11 @@ def command(
 ) -> None:
     """Check this installation: versions, compiler and threads; and the data of a service.
 
-    The data is looked at where --config or --data-dir names it. Exits with 1 where something is
+    The data is looked at where --data-dir or the settings name it. Exits with 1 where something is
     broken, else with 0.
     """
     url = key_file = ""
-    if path is not None:
+    if find_config(path) is not None:
         config = read_service(path, data_dir)
         data_dir, url = Path(config.server.data_dir), config.log.url
         key_file = config.snapshots.signing_key_file
@@ -354,7 +355,7 @@ def check_snapshots(folder: Path, key_file: str = "") -> Finding:
     if current is None:
         return Finding("snapshots", "ok", "none yet")
     if current.fell_back:
-        why = f"Version {current.version}, which is older, is served."
+        why = f"Version {current.version} stands in."
         fix = f"Run: fastbandit rollback {current.version} --data-dir {folder.parent}"
         return Finding("snapshots", "broken", current.fell_back, why, fix)
     found = f"version {current.version}, of {len(store.versions())}"

@@ -9,9 +9,10 @@ from pathlib import Path
 import click
 
 from fastbandit.cli.data_folder import log_folder
-from fastbandit.cli.options import counted, print_either, service_options, taking
+from fastbandit.cli.options import counted, print_either, service_options, taking, warn
 from fastbandit.errors import SettingError
-from fastbandit.progress import progress_bar
+from fastbandit.files.private import write_privately
+from fastbandit.progress import Progress, progress_bar
 from fastbandit.storage.daily_exports import export_days
 from fastbandit.storage.exports import FORMATS, export, format_of
 from fastbandit.storage.joined_rows import Bounds
@@ -98,12 +99,20 @@ def command(options: Options) -> None:
             f"it with --replace."
         )
     with progress_bar("Exporting") as progress:
-        folder = log_folder(options.path, options.data_dir, progress=progress)
+        folder = _read_for(options, progress)
         made = export(folder, out, wanted, bounds=options.bounds, progress=progress)
     found = {"file": str(made.file), "rows": made.rows, "left_out": made.left_out}
     left_out = [f"{count:,} left out: {why}" for why, count in made.left_out.items()]
     counts = counted(made.rows, "decision")
     print_either(options.as_json, found, counts, *left_out, str(made.file))
+
+
+def _read_for(options: Options, progress: Progress) -> Path:
+    """Return the folder of the log to read; what is written into it is its owner's alone."""
+    folder = log_folder(options.path, options.data_dir, progress=progress)
+    if options.out.resolve().is_relative_to(folder.resolve()):
+        write_privately()
+    return folder
 
 
 def _export_days(options: Options) -> None:
@@ -113,8 +122,8 @@ def _export_days(options: Options) -> None:
             "with --resume. Leave them out."
         )
     with progress_bar("Exporting") as progress:
-        folder = log_folder(options.path, options.data_dir, progress=progress)
-        made = export_days(folder, options.out, progress=progress)
+        folder = _read_for(options, progress)
+        made = export_days(folder, options.out, warn=warn, progress=progress)
     rows, files = sum(one.rows for one in made), [str(one.file) for one in made]
     counts = f"{counted(rows, 'decision')} of {counted(len(made), 'day')}"
     print_either(options.as_json, {"files": files, "rows": rows}, counts, str(options.out))

@@ -9,6 +9,7 @@ from pathlib import Path
 import click
 
 from fastbandit.cli.options import counted, print_either, read_service, service_options
+from fastbandit.files.private import write_privately
 from fastbandit.settings.service import Config
 from fastbandit.storage.data_folder import LOG_FILE
 from fastbandit.storage.forgetting import Forgotten, forget
@@ -26,6 +27,7 @@ def command(*, subject: str, path: Path | None, data_dir: Path | None, as_json: 
     removed, and which versions learned from it before; it does not name the subject.
     """
     config = read_service(path, data_dir)
+    write_privately()
     folder = Path(config.server.data_dir)
     if config.log.url:
         made = _forget_shared(config, folder, subject)

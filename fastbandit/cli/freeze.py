@@ -20,8 +20,7 @@ from fastbandit.features.kinds import FeaturesAndIds, Ids
 from fastbandit.progress import Progress, progress_bar, silent
 from fastbandit.runtime.frozen import FrozenBandit
 from fastbandit.runtime.parts import DTYPES
-from fastbandit.storage.snapshot_store import POINTER
-from fastbandit.storage.snapshot_version import NOTES
+from fastbandit.storage.snapshot_version import NOTES, POINTER
 from fastbandit.types import Decision, Features
 
 _CHECKED = 32

@@ -13,6 +13,7 @@ import click
 
 from fastbandit.cli.options import counted, print_either, read_service, service_options, taking
 from fastbandit.errors import SettingError
+from fastbandit.files.private import write_privately
 from fastbandit.progress import progress_bar
 from fastbandit.settings.service import Config
 from fastbandit.storage.archive import check_archive
@@ -52,6 +53,7 @@ def command(options: Options) -> None:
     """
     config = read_service(options.path, options.data_dir)
     os.nice(5)  # decisions come first
+    write_privately()
     days, schema = options.days or config.log.retain_days, config.context.read_schema()
     drops = {} if schema is None else schema.drops
     folder = Path(config.server.data_dir)

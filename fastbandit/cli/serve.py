@@ -124,7 +124,7 @@ def named_by(
 def _accept_log(config: Config) -> None:
     """Let the snapshots of a data folder go on with the log there, whatever they learned from."""
     from fastbandit.storage.log_match import accept_log
-    from fastbandit.storage.shared import open_log, open_store
+    from fastbandit.storage.shared import open_log, service_store
 
     if config.log.url:
         raise SettingError(
@@ -134,7 +134,7 @@ def _accept_log(config: Config) -> None:
     folder = Path(config.server.data_dir)
     folder.mkdir(parents=True, exist_ok=True)
     with closing(open_log("", folder)) as log:
-        found = accept_log(log, open_store("", "", folder), folder)
+        found = accept_log(log, service_store(config), folder)
     click.echo(f"Accepted: {found}" if found else "The log is the one of the snapshots.", err=True)
 
 

@@ -10,15 +10,16 @@ from pathlib import Path
 
 _LOGGER = logging.getLogger("fastbandit.files")
 _OTHERS = 0o077
-_OWN = ("events.db*", "spool.db*", "keys.json*", "learner*", "*.lock", "snapshots", "deltas")
+_FILES = ("events.db*", "spool.db*", "keys.json*", "learner*", "audits.json", "*.lock")
+_FOLDERS = ("archive", "copy", "deltas", "history", "receipts", "snapshots", "training")
 
 
 def make_private(folder: Path) -> None:
     """Make a data folder of a service that nobody else reads; tighten the one that is there.
 
-    From now on all that this process writes is its user's alone.
+    From now on all that this process writes, and those that it starts, is its user's alone.
     """
-    os.umask(_OTHERS)
+    write_privately()
     folder.mkdir(parents=True, exist_ok=True)
     tightened = 0
     for path in _parts(folder):
@@ -37,6 +38,11 @@ def make_private(folder: Path) -> None:
         _LOGGER.warning(said, extra={"folder": str(folder), "count": tightened})
 
 
+def write_privately() -> None:
+    """Have all that this process writes from now on be its user's alone."""
+    os.umask(_OTHERS)
+
+
 def private_file(path: Path) -> None:
     """Make an empty file that nobody else reads, unless there is one."""
     with suppress(OSError):  # whoever opens it says why not
@@ -46,7 +52,7 @@ def private_file(path: Path) -> None:
 def _parts(folder: Path) -> Iterator[Path]:
     """Return a data folder and what a service has written there, but links."""
     yield folder
-    for path in (one for pattern in _OWN for one in folder.glob(pattern)):
+    for path in (one for pattern in (*_FILES, *_FOLDERS) for one in folder.glob(pattern)):
         if not path.is_symlink():
             yield path
             if path.is_dir():

@@ -14,12 +14,17 @@ from numpy.typing import NDArray
 from fastbandit.arms.catalogue import Catalogue
 from fastbandit.arms.offers import arm_count
 from fastbandit.bandit import Bandit
-from fastbandit.errors import SettingError
+from fastbandit.errors import SettingError, SnapshotError
 from fastbandit.learning.arm_knowledge import better_known, known_by
 from fastbandit.learning.candidate_checks import Checks, check_candidate
 from fastbandit.learning.checkpoints import Checkpoints
 from fastbandit.learning.joining import Interaction, known, to_arrays
-from fastbandit.learning.training_history import TrainingHistory, newly_learned, without_log
+from fastbandit.learning.training_history import (
+    FORGOTTEN,
+    TrainingHistory,
+    newly_learned,
+    without_log,
+)
 from fastbandit.optim.process_group import SINGLE, ProcessGroup, SingleProcess
 from fastbandit.runtime.frozen import FrozenBandit
 from fastbandit.settings.service import LearnConfig, SelectConfig
@@ -49,6 +54,8 @@ class TrainingJob:
     part_modules: tuple[str, ...] = ()
     """Modules from which parts of the bandit may be imported."""
     offers: Sequence[Arm] = ()
+    forgotten: int = 0
+    """How many decisions up to its cut were forgotten when its training began."""
     select: SelectConfig | None = None
     """Where given, arms of any names are learned as predicts better: by features, or by ids."""
 
@@ -62,6 +69,10 @@ class Candidate:
     notes: dict[str, Any]
     fresh: Learned | None = None
     """What it learned beyond its parent, where snapshots hold none of it."""
+
+
+class ForgottenMeanwhileError(SnapshotError):
+    """Something that a candidate looked at was forgotten while it was trained."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -141,6 +152,7 @@ def train_candidate(
         "known_by": known_by(bandit),
         "checks": checks.notes(),
         "curve": curve,
+        **({FORGOTTEN: job.forgotten} if job.forgotten else {}),
     }
     if history is None:
         return Candidate(bandit, checks, notes)
@@ -212,8 +224,18 @@ def publish_candidate(
         reached("stored history")
     with store.drafting() as draft:
         save_draft(draft, candidate.bandit, reached=reached)
+        if history is not None:
+            _check_forgotten(history.forgotten_until(cut.seq), job)
         return store.publish(
             draft, candidate.notes, version=job.version, parent=job.parent, cut=cut, reached=reached
+        )
+
+
+def _check_forgotten(count: int, job: TrainingJob) -> None:
+    if count != job.forgotten:
+        raise ForgottenMeanwhileError(
+            f"A version needs to be made without what is forgotten: {count} decisions are, and "
+            f"{job.forgotten} were when its training began. Train it anew."
         )
 
 

@@ -19,6 +19,7 @@ from fastbandit.files.atomic import write_atomic
 from fastbandit.learning.auditing import Audits, is_plain, own_choice
 from fastbandit.learning.backlog import FAR, LONG, JoinRange
 from fastbandit.learning.candidates import (
+    ForgottenMeanwhileError,
     Train,
     TrainingJob,
     held_out_of,
@@ -29,9 +30,10 @@ from fastbandit.learning.candidates import (
 from fastbandit.learning.checkpoints import Checkpoints, update_in
 from fastbandit.learning.initial_version import context_notes, publish_initial_version, reset_model
 from fastbandit.learning.joining import Joiner, known
+from fastbandit.learning.learner_report import OTHER_LEADS, LearnerReport
 from fastbandit.learning.schedule import Mark, Schedule
 from fastbandit.learning.service_data import ServiceData
-from fastbandit.learning.training_history import TrainingHistory
+from fastbandit.learning.training_history import FORGOTTEN, ForgottenSince, TrainingHistory
 from fastbandit.runtime.servable import servable
 from fastbandit.settings.service import Config
 from fastbandit.storage.data_folder import CHECKPOINTS
@@ -100,7 +102,7 @@ class Learner:
         join: JoinRange | None = None,
     ) -> None:
         learn = config.learn
-        self._config, self._reached = config, reached
+        self._config, self._step_reached = config, reached
         self._train, self._join = train, join
         self._data = ServiceData(config)
         self._store = self._data.store
@@ -108,16 +110,17 @@ class Learner:
         self._position: _Position | None = None
         self._pointer: tuple[int, int] | None = None
         self._audits: Audits | None = None
-        self._state: dict[str, Any] = {}
+        self._report = LearnerReport(self._data.folder)
         self._seconds: float | None = None
         self._made: tuple[str, Bandit] | None = None  # the last version, by its hash
+        self._forgotten = ForgottenSince(self._data)
         self._relearned = ""  # the hash of a version whose rewards were combined anew
 
     def acquire_lease(self) -> bool:
         """Become the one learner of this log; return whether that is so."""
-        if self._store.acquire_lease():
+        if self._store.acquire_lease(self._report.to_others):
             return True
-        self.report("waiting", error="Another learner holds the lease; this one waits for it.")
+        self.report("waiting", error=OTHER_LEADS)
         return False
 
     def start(self) -> None:
@@ -127,16 +130,17 @@ class Learner:
     def step(self) -> Step:
         """Make at most one version, if one is due, and return what was done."""
         self._store.follow()
-        current = self._current()
-        if current is None:
+        if (current := self._current()) is None:
             return self._publish_initial()
-        made = reset_model(self._config, self._data, parent=current, reached=self._reached)
-        if made is not None:
+        if made := reset_model(self._config, self._data, parent=current, reached=self._reached):
             return Step("published", made.version)
         try:
             position = self._position = self._position_after(current)
             if self._is_due(position):
                 return self._learn(position)
+        except ForgottenMeanwhileError:
+            self._position, self._relearned = None, ""
+            return self.step()
         except BaseException:
             self._position = None
             raise
@@ -155,7 +159,9 @@ class Learner:
         touched = upserted.union(*(change.discarded for change in position.changes))
         served, position.served = position.served, []
         if self._audits.add(served, touched=touched):
-            self._write("audits.json", self._audits.notes())
+            with suppress(OSError):  # where they find no room, learning goes on
+                notes = json.dumps(self._audits.notes()).encode()
+                write_atomic(self._data.folder / "audits.json", notes, sync=False)
 
     def bandit_of(self, snapshot: Snapshot) -> Bandit | None:
         """Return the bandit of a version, where this learner made it last."""
@@ -178,21 +184,21 @@ class Learner:
             **({} if fresh is None else {"fresh": fresh}),
             **({} if needed is None else {"needed": needed}),
         }
-        if notes != self._state and self._write("learner.json", notes):
-            self._state = notes
+        self._report.write(notes)
+
+    def close(self) -> None:
+        """Let go of everything, the lease too."""
+        self._data.close()
+
+    def _reached(self, step: str) -> None:
+        self._report.progressed()
+        self._step_reached(step)
 
     def _lag(self, due_at: int) -> float:
         """Return for how many seconds a version has been due, by the clock of the log."""
         log = self._data.log
         last_at = due_at if log is None else log.last_at
         return round(max(0, last_at - due_at) / 1e6, 3)
-
-    def _write(self, name: str, notes: dict[str, Any]) -> bool:
-        """Write JSON into the folder; where it finds no room, learning goes on."""
-        with suppress(OSError):
-            write_atomic(self._data.folder / name, json.dumps(notes).encode(), sync=False)
-            return True
-        return False
 
     def _current(self) -> Snapshot | None:
         """Return the current version; it is read anew only where the pointer was written anew.
@@ -205,8 +211,7 @@ class Learner:
         if self._position is not None and pointer == self._pointer:
             return self._position.parent
         self._pointer = pointer
-        found = self._store.load(self._check)
-        return found and found[0]
+        return (found := self._store.load(self._check)) and found[0]
 
     def _check(self, snapshot: Snapshot) -> None:
         """Raise unless a version of elsewhere, or of before, can be trained from and served."""
@@ -229,9 +234,11 @@ class Learner:
     def _is_due(self, position: _Position) -> bool:
         """Read on to the newest event at which a version is due, or to the end of the log.
 
-        Where the settings combine outcomes otherwise than the version did, one is due at once.
+        Where the settings combine outcomes otherwise than the version did, or some of what it
+        learned was forgotten since, one is due at once.
         """
-        if self._is_combined_anew(position.parent):
+        is_forgotten = self._forgotten.since(position.parent)
+        if is_forgotten or self._is_combined_anew(position.parent):
             self._relearned, position.due_at = position.parent.hash, position.joiner.at
             return True
         if not self._read_to_due(position):
@@ -340,6 +347,7 @@ class Learner:
             "cut": joiner.seq,
             "interactions": [joiner.learned, len(job.interactions), job.held_out],
             "trained_by": [__version__, str(torch.__version__)],
+            **({FORGOTTEN: job.forgotten} if job.forgotten else {}),
         }
         if self._config.reward.combination:
             update["reward"] = self._config.reward.combination
@@ -350,6 +358,7 @@ class Learner:
         self.report("training", fresh=position.fresh)
         started, learn, joiner = time.monotonic(), self._config.learn, position.joiner
         history, version = TrainingHistory(self._data), self._store.next_version()
+        forgotten = history.forgotten_until(joiner.seq)
         fresh = history.without_forgotten(joiner.interactions)
         held_out = held_out_of(len(fresh), learn.held_out)
         is_relearning = self._relearned == position.parent.hash
@@ -364,6 +373,7 @@ class Learner:
             held_out,
             part_modules=self._config.select.part_modules,
             offers=list(position.offers.values()),
+            forgotten=forgotten,
             select=self._config.select,
         )
         checkpoints = self._checkpoints_of(job, joiner)
@@ -374,6 +384,7 @@ class Learner:
         if refusal is not None:
             self._store.refuse(version, refusal)
             self._reached("refused")
+            self._forgotten.refused()
             checkpoints.remove()
             position.mark, position.due_at = Mark(joiner.seq, None), None
             return Step("refused", position.parent.version, refusal["reason"])

@@ -60,6 +60,7 @@ def run_learner(
                 learner.start()
                 with _publishing_deltas(config, learner, is_wanted=not once):
                     _work(learner, failures, once=once)
+                learner.close()
                 return
             except Exception as error:
                 reason = " ".join(str(error).split())

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from math import inf
 from pathlib import Path
 
-from fastbandit.files.atomic import mark_of
 from fastbandit.settings.service import Config
 from fastbandit.storage.archive import Archive
 from fastbandit.storage.data_folder import LOG_FILE
@@ -73,7 +72,7 @@ class ServiceData:
 
     def pointer(self) -> tuple[int, int] | None:
         """Return what differs whenever a version was published; None before the first."""
-        return mark_of(self.store.pointer)
+        return self.store.mend_pointer()
 
     def close(self) -> None:
         self.store.close()

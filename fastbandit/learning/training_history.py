@@ -7,24 +7,30 @@ damaged the log is joined again, as far as it and its archive reach back.
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fastbandit.arms.catalogue import Catalogue
 from fastbandit.bandit import Bandit
+from fastbandit.files.atomic import mark_of
 from fastbandit.learning.joining import Interaction, Joiner, known, to_arrays
 from fastbandit.learning.service_data import ServiceData
 from fastbandit.storage.column_marks import Marks
 from fastbandit.storage.events import ArmId
-from fastbandit.storage.history_files import HistoryFiles, Learned, Orders
+from fastbandit.storage.history_files import INDEX, HistoryFiles, Learned, Orders
 from fastbandit.storage.snapshot_version import Cut, Snapshot
 from fastbandit.storage.snapshots import InLog
 from fastbandit.types import Inputs, Interactions
 
 _LOGGER = logging.getLogger("fastbandit.learning")
 _AT_ONCE = 10_000
+_LOOK_SECONDS = 30.0  # for what was forgotten on another machine
+FORGOTTEN = "forgotten"
+"""In the notes of a version: how many decisions up to its cut it was made without."""
 
 Order = tuple[int, int, int]
 
@@ -35,7 +41,10 @@ class TrainingHistory:
     def __init__(self, data: ServiceData) -> None:
         self._data, combination = data, data.reward.combination
         self._files = HistoryFiles(data.folder / "history", combination=combination)
-        self._marks = Marks() if data.log is None else data.log.marks()
+        self._follow_marks()
+
+    def _follow_marks(self) -> None:
+        self._marks = Marks() if self._data.log is None else self._data.log.marks()
         if self._files.lacks(self._marks):  # it left the log on another machine
             self._files.remove(until=self._marks.gone, decisions=self._marks.forgotten)
 
@@ -50,7 +59,8 @@ class TrainingHistory:
     def of(self, bandit: Bandit, version: Snapshot) -> tuple[Bandit, Learned]:
         """Return a version's bandit with all that it learned, and what of that is in the log.
 
-        Where rewards were combined otherwise then, the bandit has yet to learn them.
+        Where rewards were combined otherwise then, or some were forgotten since, the bandit has
+        yet to learn them.
         """
         cut, before = version.cut, bandit.history
         none = Learned.none(0)
@@ -72,12 +82,27 @@ class TrainingHistory:
         more = Interactions(contexts, features, learned.rewards, rows=learned.rows)
         earlier = [before] if before is not None and len(before) else []
         both = Interactions.stack([*earlier, more])
+        is_learned = is_learned and not self.forgotten_since(version)
         return bandit.with_history(both, is_learned=is_learned), learned
 
     def without_forgotten(self, interactions: Sequence[Interaction]) -> list[Interaction]:
         """Return interactions, those of forgotten decisions without their contexts."""
         gone = self._files.forgotten()
         return [one._replace(context=[]) if one.decision in gone else one for one in interactions]
+
+    def forgotten_until(self, seq: int) -> int:
+        """Return how many decisions up to a number are forgotten by now."""
+        self._follow_marks()
+        return sum(one <= seq for one in self._files.forgotten())
+
+    def forgotten_since(self, version: Snapshot) -> int:
+        """Return how many decisions were forgotten since a version was trained, by its notes.
+
+        0 where nothing that it learned is left: then there is nothing to make another of.
+        """
+        if not version.cut.interactions or self._files.count(version.cut) == 0:
+            return 0
+        return abs(self.forgotten_until(version.cut.seq) - int(version.notes.get(FORGOTTEN, 0)))
 
     def add(self, before: Cut, cut: Cut, fresh: Learned) -> None:
         """Store what a version that is about to be published learned beyond its parent."""
@@ -115,6 +140,26 @@ class TrainingHistory:
                 yield joiner.interactions[:_AT_ONCE]
                 joiner.cut(_AT_ONCE)
         yield joiner.interactions[: len(joiner.interactions) - cut.held]
+
+
+class ForgottenSince:
+    """Says whether decisions were forgotten since a version; looks where that may have changed."""
+
+    def __init__(self, data: ServiceData) -> None:
+        self._data, self._index = data, data.folder / "history" / INDEX
+        self._looked: tuple[Any, ...] = ()
+        self._found = self._refused = ("", 0)
+
+    def since(self, version: Snapshot) -> bool:
+        looked = version.hash, mark_of(self._index), time.monotonic() // _LOOK_SECONDS
+        if looked != self._looked:
+            count = TrainingHistory(self._data).forgotten_since(version)
+            self._looked, self._found = looked, (version.hash, count)
+        return self._found[1] > 0 and self._found != self._refused
+
+    def refused(self) -> None:
+        """Have a version that was made without them, and refused, be enough."""
+        self._refused = self._found
 
 
 def order_of(one: Interaction) -> Order:

@@ -124,8 +124,10 @@ class App:
         try:
             admitted = scope.get("admitted") or self.admit(scope)  # by the server, or here
             body = admitted.given + await _body(scope, receive, admitted)
-            status, body = await admitted.handle(body, admitted.key)
+            status, body, *created = await admitted.handle(body, admitted.key)
             headers = self._headers.get(path, headers)
+            if created:
+                headers = (*headers, (b"location", f"{scope['path']}/{created[0]}".encode()))
         except Exception as error:
             rejection = self.shaped(_rejection_of(error, path), scope["path"])
             status, body = rejection.status, rejection.body

@@ -14,6 +14,7 @@ from fastbandit.settings.limits import LimitsConfig
 _SWEEP_SECONDS = 0.5
 _AT_ONCE = 64  # connections that are ended in one go, while others wait
 _PAUSE_SECONDS = 0.002
+_TURNS = 8  # connections that read one more of their pipelined requests, at once
 
 
 class Arrival(Protocol):
@@ -22,6 +23,9 @@ class Arrival(Protocol):
     book: Book | None
     transport: Any
     flow: Any
+
+    def go_on(self) -> None:
+        """Read one more of the requests that came at once."""
 
     def end_late(self) -> None:
         """End what takes too long, with an answer that says so."""
@@ -37,6 +41,8 @@ Book = OrderedDict[Arrival, float]
 class Arrivals:
     """The connections that wait for `headers`, for the rest of `bodies`, or for a next request.
 
+    Those in `unread` wait until who asked reads the answers.
+
     `bytes` are those of all requests that are not answered yet.
     """
 
@@ -44,7 +50,9 @@ class Arrivals:
         self.limits, self.bytes = limits, 0
         self.headers: Book = OrderedDict()
         self.bodies: Book = OrderedDict()
+        self.unread: Book = OrderedDict()
         self.idle: Book = OrderedDict()
+        self._behind: Book = OrderedDict()
         self._is_sweeping = False
         self._refused: deque[Arrival] = deque()
 
@@ -70,11 +78,29 @@ class Arrivals:
         """Return whether one more may come: if need be, for the one that is silent for longest."""
         if connections < self.limits.connections:
             return True
-        book = self.headers or self.idle
+        books = (self.headers,) if self.headers else (self.unread, self.idle)
+        book = min((one for one in books if one), key=_earliest, default=None)
         if book:
             book.popitem(last=False)[0].end_silent()
             return True
         return False
+
+    def read_on(self, one: Arrival, loop: AbstractEventLoop) -> None:
+        """Let a connection read the next request that came with others, when it is its turn.
+
+        As fast as they can be answered they would take a core from who sends one at a time.
+        """
+        self._behind[one] = 0.0
+        if len(self._behind) == 1:
+            loop.call_later(_PAUSE_SECONDS, self._go_on, loop)
+
+    def _go_on(self, loop: AbstractEventLoop) -> None:
+        count = min(_TURNS, len(self._behind))
+        some = [self._behind.popitem(last=False)[0] for _ in range(count)]
+        if self._behind:
+            loop.call_later(_PAUSE_SECONDS, self._go_on, loop)
+        for one in some:
+            one.go_on()
 
     def read_later(self, one: Arrival, loop: AbstractEventLoop) -> None:
         """Read a little more of what nobody wants, when it is its turn: one at a time.
@@ -100,10 +126,15 @@ class Arrivals:
         for book, most in (
             (self.headers, limits.header_seconds),
             (self.bodies, limits.body_seconds),
+            (self.unread, limits.body_seconds),
         ):
-            while left and book and next(iter(book.values())) + most <= now:
+            while left and book and _earliest(book) + most <= now:
                 book.popitem(last=False)[0].end_late()
                 left -= 1
-        self._is_sweeping = bool(self.headers or self.bodies)
+        self._is_sweeping = bool(self.headers or self.bodies or self.unread)
         if self._is_sweeping:
             loop.call_later(_SWEEP_SECONDS if left else _PAUSE_SECONDS, self._sweep, loop)
+
+
+def _earliest(book: Book) -> float:
+    return next(iter(book.values()))

@@ -12,7 +12,8 @@ from fastbandit.serving.json_names import check_names
 from fastbandit.serving.keys import Scope
 from fastbandit.serving.problems import rejection_of_body
 
-Answer = tuple[int, bytes]
+Answer = tuple[int, bytes] | tuple[int, bytes, str]
+"""A status and a body, and the id of what was created where it has a path of its own."""
 Handler = Callable[[bytes, str], Awaitable[Answer]]
 """What answers a body, or the query of a GET, for who has the key of an id."""
 Route = tuple[Scope | None, Handler]

@@ -8,7 +8,7 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from math import inf
 from pathlib import Path
@@ -19,6 +19,7 @@ from msgspec import json
 from fastbandit.errors import SettingError
 from fastbandit.files.atomic import mark_of
 from fastbandit.learning.arm_file import check_arm_file
+from fastbandit.learning.learner_report import REPORT, aged, stands_still
 from fastbandit.serving.metrics import Metrics
 from fastbandit.serving.schemas import Reason
 from fastbandit.settings.service import Config, all_settings
@@ -34,18 +35,27 @@ _REFUSALS = 3  # versions refused in a row that are a problem
 _RETAIN_SECONDS, _LOOK_SECONDS = 3600.0, 1.0
 BEHIND = "learner behind"
 _LEAST_LAG, _LATE = 30.0, 3.0  # so many seconds, or times the last training, are too late
-_STILL_SECONDS = 45.0  # without a checkpoint, of which there is one a second or so
 
 
 class LearnerProcess:
-    """Runs `command` with the settings of a config, None for no learner here."""
+    """Runs `command` with the settings of a config, None for no learner here.
 
-    def __init__(self, config: Config, command: Sequence[str] | None, *, metrics: Metrics) -> None:
-        self._config, self._metrics = config, metrics
+    `leader` returns what the learner that leads all machines says, nothing where none has.
+    """
+
+    def __init__(
+        self,
+        config: Config,
+        command: Sequence[str] | None,
+        *,
+        metrics: Metrics,
+        leader: Callable[[], dict[str, Any]] = dict,
+    ) -> None:
+        self._config, self._metrics, self._leader = config, metrics, leader
         self._command = None if command is None else list(command)
         self._process: asyncio.subprocess.Process | None = None
         folder = Path(config.server.data_dir)
-        self._report, self._checkpoints = folder / "learner.json", folder / CHECKPOINTS
+        self._report, self._checkpoints = folder / REPORT, folder / CHECKPOINTS
 
     @property
     def is_wanted(self) -> bool:
@@ -77,7 +87,7 @@ class LearnerProcess:
         lag, limit = float(state.get("lag_seconds") or 0.0), self.lag_limit(state)
         if lag <= limit:
             return []
-        took, is_still = state.get("seconds"), self._stands_still()
+        took, is_still = state.get("seconds"), self._stands_still(state)
         text = f"A version has been due for {lag:.0f} s, more than {limit:.0f} s"
         text += "; its training stands still" if is_still else ""
         text += "." if took is None else f"; the last training took {took:.0f} s."
@@ -86,31 +96,26 @@ class LearnerProcess:
         return [Reason(BEHIND, text, fix)]
 
     def state(self) -> dict[str, Any]:
-        """Return what the learner reports of itself; a version that is due gets later meanwhile."""
-        try:
-            state = dict(json.decode(self._report.read_bytes()))
-            if (measured_at := state.pop("measured_at", None)) is not None:
-                since = max(0.0, time.monotonic() - measured_at)  # one clock for all processes
-                state["lag_seconds"] = round(state["lag_seconds"] + since, 3)
-        except (OSError, ValueError, TypeError, LookupError):
-            return {}
-        return state
+        """Return what the learner reports of itself; a version that is due gets later meanwhile.
+
+        On many machines that is the one that leads, unless the one here failed.
+        """
+        state: dict[str, Any] = {}
+        with suppress(OSError, ValueError, TypeError, LookupError):
+            state = aged(json.decode(self._report.read_bytes()))
+        leader = self._leader()
+        return aged(leader) if leader and state.get("state") != "failed" else state
 
     def lag_limit(self, state: dict[str, Any]) -> float:
         """Return for how many seconds a version may be due before that is a problem.
 
         A training that goes on may take as long as is usual; one that stands still, no longer.
         """
-        took = 0.0 if self._stands_still() else float(state.get("seconds") or 0.0)
+        took = 0.0 if self._stands_still(state) else float(state.get("seconds") or 0.0)
         return max(_LEAST_LAG, _LATE * took)
 
-    def _stands_still(self) -> bool:
-        """Return whether a training that wrote checkpoints has written none for a while."""
-        try:
-            times = [one.stat().st_mtime for one in self._checkpoints.iterdir()]
-        except OSError:  # there are none, or they are being removed
-            return False
-        return bool(times) and abs(time.time() - max(times)) > _STILL_SECONDS
+    def _stands_still(self, state: dict[str, Any]) -> bool:
+        return bool(state.get("stands_still")) or stands_still(self._checkpoints)
 
     async def keep_running(self) -> None:
         """Start it, and start it again when it ends, ever more slowly where it does not work.

@@ -11,10 +11,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
+from uvicorn.protocols.http.httptools_impl import RequestResponseCycle
 
-from fastbandit.serving.arrivals import Book
 from fastbandit.serving.capacity import Capacity
+from fastbandit.serving.pipelining import END, PipeliningProtocol
 from fastbandit.serving.problems import Rejection
 from fastbandit.serving.rejections import (
     MOST_HEADERS,
@@ -32,7 +32,7 @@ _LINGER_SECONDS = 1.0  # for who reads an answer before all was sent
 _MOST_DISCARDED = 2**22
 
 
-class OverloadProtocol(HttpToolsProtocol):
+class OverloadProtocol(PipeliningProtocol):
     """HTTP as uvicorn speaks it, with limits on what arrives and on what is under way.
 
     The limits and the metrics are those of the app: see `App.capacity` and `App.arrivals`. A
@@ -40,14 +40,11 @@ class OverloadProtocol(HttpToolsProtocol):
     have twice the room of selects.
     """
 
-    book: Book | None = None
-    _is_between = True  # no request is half read
-    _has_headers = _has_body = _is_ended = False
+    _has_begun = False  # a request, with what was read last
     _rejection: Rejection | None = None  # of the request that is being read
-    _running: RequestResponseCycle | None = None
     _held: Any = None  # the app, for a request whose body is not there yet
     _rejected_at = 0.0
-    _bytes = _head_bytes = 0  # of all that is not answered yet, and what of it is no body
+    _head_bytes = _body_bytes = 0  # of the headers that are read, and of bodies read last
     _tail = b""  # of headers that are not whole
 
     # -- what comes over the wire
@@ -71,40 +68,50 @@ class OverloadProtocol(HttpToolsProtocol):
             self._discard(len(data))
         elif is_full and self._is_between and self._is_free and is_whole_select(data):
             self._reject(OVERLOADED, path=_SELECT)
-            app.arrivals.move(self, app.arrivals.idle, self.loop)
-        elif self._has_long_head(data):
-            self._end(long_headers(app.arrivals.limits.header_bytes))
+            if not self.flow.write_paused:
+                app.arrivals.move(self, app.arrivals.idle, self.loop)
+        elif self._must_wait or data.count(END) > 1:
+            self._queue(data)
         else:
-            self._has_body = False
-            super().data_received(data)
-            self._note(data)
+            self._read(data)
+
+    def _read(self, data: bytes) -> None:
+        """Read what holds the end of one request's headers at most."""
+        if self._has_long_head(data):
+            self._end(long_headers(self._app.arrivals.limits.header_bytes))
+            return
+        self._has_begun, self._body_bytes = False, 0
+        super().data_received(data)
+        self._note(data)
 
     def _has_long_head(self, data: bytes) -> bool:
         """Return whether headers would be longer than they may, before they are parsed."""
         most = self._app.arrivals.limits.header_bytes - self._head_bytes
         if len(data) <= most or (self._has_headers and not self._is_between):
             return False
-        return b"\r\n\r\n" not in self._tail + data[:most]
+        return END not in self._tail + data[:most]
 
     def _note(self, data: bytes) -> None:
         """Count what came, and note what is waited for now."""
-        arrivals, waits = self._app.arrivals, None
+        arrivals = self._app.arrivals
         if self._is_ended or self.transport.is_closing():
             return
         rejection = self._rejection
         if rejection is None:
-            self._bytes += len(data)
-            arrivals.bytes += len(data)
+            self._hold(len(data))
         if self._is_between:
             self._head_bytes, self._tail = 0, b""
-            if self._is_free:
+            if self._is_answered:
                 self._let_go()
-                waits = arrivals.idle
-        elif rejection is not None and (rejection is not OVERLOADED or self.expect_100_continue):
+        elif (
+            rejection is not None
+            and not self.flow.rest
+            and (rejection is not OVERLOADED or self.expect_100_continue)
+        ):
             self._end(rejection)
             return
         else:
-            self._head_bytes += 0 if self._has_body else len(data)
+            self._head_bytes += self._head_bytes_of(data)
             self._tail = b"" if self._has_headers else data[-3:]
             if self._head_bytes > arrivals.limits.header_bytes:
                 self._end(long_headers(arrivals.limits.header_bytes))
@@ -112,11 +119,17 @@ class OverloadProtocol(HttpToolsProtocol):
             if arrivals.is_full:
                 self._end(OVERLOADED)
                 return
-            waits = arrivals.bodies if self._has_headers else arrivals.headers
-        arrivals.move(self, waits, self.loop)
+        self._settle()
+
+    def _head_bytes_of(self, data: bytes) -> int:
+        """Return how much of what came belongs to the headers that are read, or to trailers."""
+        if not self._has_begun:
+            return 0 if self._body_bytes else len(data)
+        return max(0, len(data.rpartition(END)[2]) - self._body_bytes)
 
     def on_message_begin(self) -> None:
         self._is_between = self._has_headers = False
+        self._has_begun, self._head_bytes = True, 0
         super().on_message_begin()
 
     def on_header(self, name: bytes, value: bytes) -> None:
@@ -134,7 +147,7 @@ class OverloadProtocol(HttpToolsProtocol):
             super().on_headers_complete()
 
     def on_body(self, body: bytes) -> None:
-        self._has_body = True
+        self._body_bytes += len(body)
         if self._rejection is not None:
             return
         if self._held is None:
@@ -162,14 +175,17 @@ class OverloadProtocol(HttpToolsProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Let a request that is under way know that its answer is not waited for."""
-        self._app.arrivals.move(self, None, self.loop)
-        self._let_go()
+        if self.flow is not None:
+            self._forget()
         self._give_up()
         super().connection_lost(exc)
 
     # -- tasks
 
     def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:
+        if self.flow.write_paused:
+            self.pipeline.append((cycle, app))
+            return
         self._running = cycle
         if cycle.more_body and cycle is self.cycle:
             try:
@@ -180,36 +196,14 @@ class OverloadProtocol(HttpToolsProtocol):
             if not cycle.waiting_for_100_continue:
                 self._held = app
                 return
-        self._count(cycle)
+        super()._start_asgi_task(cycle, app)
 
     def _begin(self) -> None:
         """Start the task of the request that was held."""
         self._held = None
-        self._count(self.cycle)
+        super()._start_asgi_task(self.cycle, self.app)
         if self._path == _SELECT:
             self._app.capacity.begin(self.loop)
-
-    def _count(self, cycle: RequestResponseCycle) -> None:
-        """Start a task, and count it until its answer is sent.
-
-        What asyncio knows of a task ends a turn of the loop later: whoever asks again at once would
-        count twice.
-        """
-        self._app.capacity.under_way += 1
-        super()._start_asgi_task(cycle, self._counted)
-
-    async def _counted(self, scope: Any, receive: Any, send: Any) -> None:
-        try:
-            await self.app(scope, receive, send)
-        finally:
-            self._app.capacity.under_way -= 1
-
-    def on_response_complete(self) -> None:
-        """Wait for the next request, and hold nothing of this one."""
-        super().on_response_complete()
-        if self._is_between and not self.pipeline and not self.transport.is_closing():
-            self._let_go()
-            self._app.arrivals.move(self, self._app.arrivals.idle, self.loop)
 
     def _give_up(self) -> None:
         """Send nothing more for the request that is under way."""
@@ -219,21 +213,7 @@ class OverloadProtocol(HttpToolsProtocol):
             running.disconnected = True
             running.message_event.set()
 
-    def _let_go(self) -> None:
-        """Hold no bytes any more."""
-        self._app.arrivals.bytes -= self._bytes
-        self._bytes = 0
-
     # -- rejections
-
-    @property
-    def _app(self) -> Any:
-        return self.config.app
-
-    @property
-    def _is_free(self) -> bool:
-        """Whether no answer is under way, which would have to come first."""
-        return self.cycle is None or self.cycle.response_complete
 
     def _has_no_room(self) -> bool:
         capacity: Capacity = self._app.capacity
@@ -256,7 +236,7 @@ class OverloadProtocol(HttpToolsProtocol):
             return
         self._write(rejection, is_last=is_last, path=path)
         if is_last:
-            self.transport.close()
+            self._close()
             return
         self._rejected_at = self.loop.time()
         if self.timeout_keep_alive_task is None:
@@ -268,10 +248,10 @@ class OverloadProtocol(HttpToolsProtocol):
         """Answer a request that is not whole; what still comes of it is not looked at."""
         self._give_up()
         self._is_ended = True
-        self._app.arrivals.move(self, None, self.loop)
-        self._let_go()
+        self._forget()
         if self.transport.is_closing():
             return
+        self.flow.resume_reading()
         self._unset_keepalive_if_required()
         self._write(rejection, is_last=True)
         if self.transport.can_write_eof():
@@ -292,9 +272,11 @@ class OverloadProtocol(HttpToolsProtocol):
         self.transport.write(on_wire(app.shaped(rejection, asked), is_last=is_last))
 
     def end_late(self) -> None:
-        """End headers or a body that take too long; where nothing came, without a word."""
+        """End what takes too long; without a word where nothing came, or no answer is read."""
         self.book, limits = None, self._app.arrivals.limits
-        if self._is_between:
+        if self.flow.write_paused or self.transport.is_closing():
+            self.transport.abort()
+        elif self._is_between:
             self.transport.close()
         elif self._has_headers:
             self._end(too_slow("body", limits.body_seconds))
@@ -326,7 +308,7 @@ class OverloadProtocol(HttpToolsProtocol):
         self._give_up()
         if not (self._is_ended or self.transport.is_closing()):
             self._write(NO_HTTP, is_last=True)
-            self.transport.close()
+            self._close()
 
 
 def is_whole_select(data: bytes) -> bool:

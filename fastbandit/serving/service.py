@@ -79,9 +79,11 @@ class Service:
         self._is_shared = bool(config.log.url)  # others append to the same log
         self.folder = Path(config.server.data_dir)
         self.decider, self.large = Decider(config), LargeWork()
-        self.learner = LearnerProcess(config, learner, metrics=self.metrics)
-        self.follower = SnapshotFollower(
+        self.follower = follower = SnapshotFollower(
             config, self.decider, self.metrics, is_unavailable=lambda: self._outage is not None
+        )
+        self.learner = LearnerProcess(
+            config, learner, metrics=self.metrics, leader=lambda: follower.leader
         )
         self.figures = FiguresProcess(self.folder, log_url=config.log.url)
         self._tasks: list[asyncio.Task[None]] = []

@@ -48,7 +48,7 @@ class SnapshotFollower:
     Whoever changes arms holds `changing`. `problem` is what is wrong with the snapshot that should
     serve, and `lost` says why those that others published cannot be taken over. `seen` is the
     number of the last event, as far as known here. `delta` is the last that was applied to what
-    serves.
+    serves. `leader` is what the learner that leads all machines says.
     """
 
     def __init__(
@@ -67,6 +67,7 @@ class SnapshotFollower:
         self.changing = asyncio.Lock()
         self.problem: Reason | None = None
         self.lost = ""
+        self.leader: dict[str, Any] = {}
         self.seen = 0
         self.version: int | None = None  # in service; one that learned nothing decides as 0
         self._pointer = (0, 0)
@@ -97,6 +98,7 @@ class SnapshotFollower:
         At the start, one that was made with other schemas is an error.
         """
         pointer = mark_of(self.store.pointer)
+        pointer = pointer or await asyncio.to_thread(self.store.mend_pointer)
         if pointer is None or pointer == self._pointer or self._is_early(pointer):
             return
         try:
@@ -296,6 +298,7 @@ class SnapshotFollower:
         """Take over what was published; where that fails, what is here goes on serving."""
         try:
             await asyncio.to_thread(self.store.follow)
+            self.leader = await asyncio.to_thread(self.store.leader)
             self.lost = ""
         except Exception as error:  # of a store, which may be any
             text = hide_password(" ".join(str(error).split()))

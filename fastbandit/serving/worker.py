@@ -19,10 +19,22 @@ from fastbandit.settings.service_files import read_config
 
 
 def own_share(config: Config) -> Config:
-    """Return the settings of one worker: its share of the requests that may be under way."""
-    server = config.server
-    share = -(-server.max_waiting // server.workers)
-    return replace(config, server=replace(server, max_waiting=share))
+    """Return the settings of one worker: its share of what all may hold at once.
+
+    It has room for one request of the largest size. Quotas are not shared out: connections are
+    spread evenly, those of one key are not.
+    """
+    server, limits = config.server, config.limits
+    waiting, connections, buffered = (
+        -(-most // server.workers)
+        for most in (server.max_waiting, limits.connections, limits.buffered_bytes)
+    )
+    buffered = max(buffered, min(limits.buffered_bytes, server.max_body_bytes))
+    return replace(
+        config,
+        server=replace(server, max_waiting=waiting),
+        limits=replace(limits, connections=connections, buffered_bytes=buffered),
+    )
 
 
 def run_worker(config: Config, reports: socket.socket, handed: socket.socket) -> None:

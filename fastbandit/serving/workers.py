@@ -22,6 +22,7 @@ from pathlib import Path
 import msgspec
 
 from fastbandit.errors import FastbanditError, LogError, SettingError
+from fastbandit.files.private import make_private
 from fastbandit.serving.counts import add_counts, counts_of, joined_windows
 from fastbandit.serving.learner_process import LearnerProcess, environment_of, keep_retaining
 from fastbandit.serving.metrics import Metrics, Window
@@ -94,7 +95,7 @@ class Workers:
             self._bound = list(bound_to(server.host, server.port))
             for one in self._bound:
                 closing.callback(one.close)
-            Path(server.data_dir).mkdir(parents=True, exist_ok=True)
+            make_private(Path(server.data_dir))
             if asyncio.run(self._live()) is signal.SIGINT:
                 raise KeyboardInterrupt
 

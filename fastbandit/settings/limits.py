@@ -14,7 +14,9 @@ class LimitsConfig:
     header_seconds: float = entry(
         10.0, "time for them, from their start; and for a handshake of TLS", SECONDS
     )
-    body_seconds: float = entry(30.0, "time for a body, from the end of the headers", SECONDS)
+    body_seconds: float = entry(
+        30.0, "time for a body, from the end of the headers; and to read answers that wait", SECONDS
+    )
     connections: int = entry(
         2048, "open at once; a new one then ends the one that is silent for longest", FROM_1
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fastbandit.declaration import part
-from fastbandit.settings.ranges import OFFERED, ROUTE, entry
+from fastbandit.settings.ranges import FROM_1, OFFERED, ROUTE, entry
 
 
 @part("service", name="personalizer")
@@ -14,3 +14,4 @@ class PersonalizerConfig:
     prefix: str = entry("/personalizer", "path under which they are served", ROUTE)
     max_actions: int = entry(50, "actions that a rank may bring", OFFERED)
     draws: int = entry(100, "draws by which the probabilities of a rank are estimated", OFFERED)
+    max_decisions: int = entry(100_000, "decisions that an evaluation may be of", FROM_1)

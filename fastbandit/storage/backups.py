@@ -25,7 +25,8 @@ from fastbandit.progress import Progress, silent
 from fastbandit.storage.data_folder import LOG_FILE
 from fastbandit.storage.history_files import HistoryFiles
 from fastbandit.storage.log_reader import check_integrity, one_moment_of
-from fastbandit.storage.snapshot_store import DAMAGE_REPORTS, LOG_NAME, SnapshotStore
+from fastbandit.storage.snapshot_store import LOG_NAME, SnapshotStore
+from fastbandit.storage.snapshot_version import DAMAGE_REPORTS
 from fastbandit.storage.sqlite_files import connect
 from fastbandit.storage.standing_requests import DELETION_FILE, RESET_FILE
 

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from fastbandit.errors import SnapshotError
 from fastbandit.files.atomic import mark_of, raising, write_atomic
+from fastbandit.files.signing import Keys, is_signed, signature_of
 
 FORMAT = 1
 KIND = "delta"
@@ -45,7 +46,8 @@ class Delta:
     means: NDArray[np.float32]
     deviations: NDArray[np.float32]
 
-    def to_bytes(self) -> bytes:
+    def to_bytes(self, *, keys: Keys = ()) -> bytes:
+        """Return what is stored, signed by the first of some keys."""
         body = b"".join(
             np.ascontiguousarray(part, dtype).tobytes()
             for part, dtype in zip((self.rows, self.means, self.deviations), _DTYPES, strict=True)
@@ -53,18 +55,26 @@ class Delta:
         columns = self.means.shape[1] if self.means.ndim == 2 else 0
         head = {"format": FORMAT, "kind": KIND, "arms": len(self.rows), "columns": columns}
         head |= {name: getattr(self, name) for name in ("snapshot", *_NUMBERS)}
-        line = json.dumps({**head, "sha256": _hash(head, body)}, sort_keys=True)
+        digest = _hash(head, body)
+        signed = {"signature": signature_of(digest, keys[0])} if keys else {}
+        line = json.dumps({**head, "sha256": digest, **signed}, sort_keys=True)
         return line.encode() + b"\n" + body
 
     @staticmethod
-    def of(content: bytes) -> Delta:
-        """Return a delta from what is stored, or say why it cannot be trusted."""
+    def of(content: bytes, *, keys: Keys = ()) -> Delta:
+        """Return a delta from what is stored, or say why it cannot be trusted.
+
+        Where there are keys, it needs to be signed by one of them.
+        """
         line, _, body = content.partition(b"\n")
         try:
             head = dict(json.loads(line))
             wanted, format = head.pop("sha256"), (head["kind"], head["format"])
+            signature = str(head.pop("signature", ""))
             if wanted != _hash(head, body):
                 raise ValueError("its SHA-256 differs")
+            if keys and not is_signed(wanted, signature, keys):
+                raise ValueError("no key in snapshots.signing_key_file signed it")
             if format != (KIND, FORMAT):
                 raise ValueError(f"it is a {format[0]} of format {format[1]}, not {FORMAT}")
             arms, columns = int(head["arms"]), int(head.get("columns", 0))
@@ -94,10 +104,10 @@ class Delta:
 
 
 class DeltaFiles:
-    """The newest delta of a version, a file in a folder."""
+    """The newest delta of a version, a file in a folder; with keys it needs to be signed."""
 
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
+    def __init__(self, folder: Path, *, keys: Keys = ()) -> None:
+        self._folder, self._keys = folder, keys
 
     def path(self, version: int) -> Path:
         return self._folder / f"{version:06d}.delta"
@@ -112,7 +122,7 @@ class DeltaFiles:
                 content = self.path(version).read_bytes()
             except FileNotFoundError:
                 return None
-        return Delta.of(content).check_for(version, snapshot)
+        return Delta.of(content, keys=self._keys).check_for(version, snapshot)
 
     def write(self, delta: Delta) -> None:
         """Write a delta in place of the last one, and forget those of other versions."""
@@ -120,7 +130,7 @@ class DeltaFiles:
         needs = f"Deltas need a folder that can be written to: {self._folder} cannot"
         with raising(SnapshotError, needs, fix="Make room there; what serves goes on without."):
             self._folder.mkdir(parents=True, exist_ok=True)
-            write_atomic(path, delta.to_bytes(), sync=False)
+            write_atomic(path, delta.to_bytes(keys=self._keys), sync=False)
             for other in self._folder.glob("*.delta*"):
                 if other != path:
                     other.unlink(missing_ok=True)

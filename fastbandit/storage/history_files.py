@@ -171,6 +171,10 @@ class HistoryFiles:
         gone = self._index()["gone"]
         return marks.gone > gone["until"] or not marks.forgotten <= {*gone["decisions"]}
 
+    def count(self, cut: Cut) -> int | None:
+        """Return how many interactions of the version of a cut are here, None if it is not."""
+        return _count_of(self._index(), cut)
+
     def forgotten(self) -> set[int]:
         """Return the decisions of which nothing may be learned any more."""
         return {*self._index()["gone"]["decisions"]}

@@ -46,7 +46,8 @@ def accept_log(log: EventLog, store: SnapshotStore, folder: Path) -> str | None:
         if not _is_foreign(log, store) and log.last:
             since, (event,) = min(current.cut.since, log.last), log.read(after=log.last - 1)
             cut = replace(cut, seq=event.seq, at=event.at, since=since)
-        store.move_cut(current, cut)
+        begins = min(int(current.notes.get("begins", 0)), cut.seq)  # all that follows is learned
+        store.move_cut(replace(current, notes={**current.notes, "begins": begins}), cut)
         store.name_log(log.identity)
     found = found or _loss(log, folder)
     if found is None:

@@ -154,6 +154,10 @@ STEPS: tuple[str, ...] = (
         url text NOT NULL, files json NOT NULL
     );
     """,
+    """
+    -- what the leader says of itself
+    ALTER TABLE lease ADD COLUMN report json, ADD COLUMN reported_at timestamptz;
+    """,
 )
 """What each version added to the one before; the first version is 1."""
 VERSION = len(STEPS)

@@ -8,9 +8,9 @@ newest older one that is whole stands in for it, and it is fetched again now and
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,14 +19,8 @@ from fastbandit.files.atomic import rename
 from fastbandit.files.signing import Keys
 from fastbandit.storage.deltas import Delta
 from fastbandit.storage.snapshot_registry import Registered, SnapshotRegistry
-from fastbandit.storage.snapshot_store import (
-    Check,
-    Mark,
-    SnapshotStore,
-    nothing_read,
-    rolled_back_to,
-)
-from fastbandit.storage.snapshot_version import NOTES, Cut, Snapshot, read_snapshot
+from fastbandit.storage.snapshot_store import Check, Mark, SnapshotStore, nothing_read
+from fastbandit.storage.snapshot_version import NOTES, Snapshot, read_pointer, read_snapshot
 
 _FOLLOW_SECONDS = 0.5
 _AGAIN_SECONDS = 5.0  # until what was damaged in the store is fetched again, at first
@@ -54,7 +48,8 @@ class RegisteredStore(SnapshotStore):
                 self._report_of(version).unlink(missing_ok=True)
             for version in set(refused) - known:
                 super().refuse(version, refused[version])
-            is_new = row is not None and (self._taken != row.hash or self._pointed() != row.version)
+            now = self._taken, self._pointer()
+            is_new = row is not None and now != (row.hash, (row.version, ""))
             if is_new and (not self._damage or time.monotonic() >= self._again):
                 row = self._take()
             return row and row.version
@@ -72,7 +67,8 @@ class RegisteredStore(SnapshotStore):
             except SnapshotError as error:
                 is_other = False
                 self._stand_in(row, error)
-            if is_other or bool(damage) != bool(self._damage) or self._pointed() != row.version:
+            is_other = is_other or bool(damage) != bool(self._damage)
+            if is_other or self._pointer() != (row.version, ""):
                 super()._point(row.version)
             self._drop_others()
             return row
@@ -151,8 +147,12 @@ class RegisteredStore(SnapshotStore):
         self.registry.fetch_file(row, NOTES, folder)
         return read_snapshot(folder)
 
-    def acquire_lease(self) -> bool:
-        return self.registry.acquire_lease()
+    def acquire_lease(self, report: Callable[[], dict[str, Any] | None] = dict) -> bool:
+        """Become the leader; `report` returns what others hear, None while another should lead."""
+        return self.registry.acquire_lease(report)
+
+    def leader(self) -> dict[str, Any]:
+        return self.registry.leader()
 
     def follow(self) -> None:
         """Take over what others published, now and then; raise if the lease was lost."""
@@ -163,21 +163,21 @@ class RegisteredStore(SnapshotStore):
 
     def follow_delta(self) -> None:
         """Take over the newest delta of the version that is pointed to, if it is another."""
-        version = self._pointed()
+        version = self._pointer()[0]
         seq = None if version is None else self.registry.delta_seq(version)
         if version is None or seq is None or self._delta == (version, seq):
             return
         self._delta = (version, seq)  # one that is damaged is fetched once
-        delta = self.registry.delta(version)
+        delta = self.registry.delta(version, keys=self.keys)
         if delta is not None:
             self.deltas.write(delta)
 
     def newest_delta(self, snapshot: Snapshot) -> Delta | None:
-        delta = self.registry.delta(snapshot.version)
+        delta = self.registry.delta(snapshot.version, keys=self.keys)
         return delta and delta.check_for(snapshot.version, snapshot.hash)
 
     def publish_delta(self, delta: Delta) -> None:
-        self.registry.publish_delta(delta)
+        self.registry.publish_delta(delta, keys=self.keys)
 
     def close(self) -> None:
         self.registry.close()
@@ -189,8 +189,7 @@ class RegisteredStore(SnapshotStore):
         self._drop_others()
 
     def next_version(self) -> int:
-        published = (row.version for row in self.registry.rows())
-        return max([-1, *published, *self.registry.refused()]) + 1
+        return max({-1} | self._published() | self.registry.refused().keys()) + 1
 
     def rollback(self, version: int | None = None, *, check: Check[Any] = nothing_read) -> Snapshot:
         """Let all serve an older version from now on; None: the parent, or what stands in for it.
@@ -210,20 +209,14 @@ class RegisteredStore(SnapshotStore):
         with self._reporting(), self._writing():
             self._fetch(row)
             served = self.registry.current()
-            if served is not None and self._pointed() != served.version:
+            if served is not None and self._pointer() != (served.version, ""):
                 super()._point(served.version)
         snapshot = super().rollback(version, check=check)
-        self._damage, refused = "", self.registry.refused()
-        for younger in self.registry.rows():
-            if younger.version > version and younger.version not in refused:  # it is damaged
-                report = {"parent": None, "cut": asdict(Cut())}
-                self.refuse(younger.version, {**report, "reason": rolled_back_to(version)})
+        self._damage = ""
         return snapshot
 
-    def _parent(self) -> int:
-        current = self.current()
-        is_stand_in = current is not None and bool(current.fell_back)
-        return current.version if current is not None and is_stand_in else super()._parent()
+    def _published(self) -> set[int]:
+        return {row.version for row in self.registry.rows()}
 
     def sign(self) -> Sequence[int]:
         raise SettingError(
@@ -244,7 +237,7 @@ class RegisteredStore(SnapshotStore):
         return gone
 
     def _point(self, version: int) -> None:
-        pointed = self._pointed()
+        pointed, _ = read_pointer(self.pointer)  # not the newest: that may just have been renamed
         if self.registry.find(version) is not None:
             self.registry.point(version, instead_of=pointed)
         else:

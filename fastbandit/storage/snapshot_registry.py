@@ -6,7 +6,8 @@ pointer always names files that are whole.
 
 One learner at a time is the leader. Its lease is a lock of the session that also moves the pointer:
 who lost the session has lost the lease, and cannot publish. The leader renews the lease every two
-seconds; where it stands still, another ends its session after ten, and takes over.
+seconds, and says there what it does, for the deciders; where it stands still, another ends its
+session after ten, and takes over.
 """
 
 from __future__ import annotations
@@ -14,7 +15,8 @@ from __future__ import annotations
 import json
 import os
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -22,6 +24,7 @@ from zlib import crc32
 
 from fastbandit.errors import FastbanditError, SnapshotError
 from fastbandit.files.atomic import sync_folders
+from fastbandit.files.signing import Keys
 from fastbandit.settings.passwords import hide_password
 from fastbandit.storage.deltas import Delta
 from fastbandit.storage.postgres_connection import Connection, Server, psycopg, rows
@@ -44,8 +47,12 @@ INSERT INTO lease (session, until) VALUES (%s, now() + interval '{5 * _BEAT_SECO
 ON CONFLICT (is_one) DO UPDATE SET session = excluded.session, until = excluded.until
 """
 _BEAT = f"""
-UPDATE lease SET until = now() + interval '{5 * _BEAT_SECONDS:g} s' WHERE session = %s
+UPDATE lease SET until = now() + interval '{5 * _BEAT_SECONDS:g} s',
+    report = coalesce(%s::json, report),
+    reported_at = CASE WHEN %s THEN now() ELSE reported_at END
+WHERE session = %s
 """
+_LEADER = "SELECT report, extract(epoch FROM now() - reported_at)::float FROM lease"
 _END_EXPIRED = """
 SELECT pg_terminate_backend(pid) FROM pg_locks JOIN lease ON session = pid
 WHERE locktype = 'advisory' AND granted AND objid = %s AND until < now()
@@ -88,8 +95,11 @@ class SnapshotRegistry:
         self._connection: Connection | None = None
         self._has_lease = self._is_closed = False
         self._is_over: threading.Event | None = None  # for the thread that renews the lease
+        self._report: Callable[[], dict[str, Any] | None] = dict
 
-    def acquire_lease(self) -> bool:
+    def acquire_lease(self, report: Callable[[], dict[str, Any] | None] = dict) -> bool:
+        """Become the leader, and `report` with each renewal; return whether that is so."""
+        self._report = report
         with self._reporting():
             connection = self._opened()
             for setting, value in _DEAD_AFTER.items():
@@ -105,7 +115,10 @@ class SnapshotRegistry:
         return self._has_lease
 
     def _beat(self, session: int) -> None:
-        """Renew the lease of a session, from a thread of its own, until it has it no more."""
+        """Renew the lease of a session, from a thread of its own, until it has it no more.
+
+        It is not renewed while the report says that another should lead.
+        """
         self._stop_beating()
         is_over = self._is_over = threading.Event()
 
@@ -114,7 +127,7 @@ class SnapshotRegistry:
             while not is_over.wait(_BEAT_SECONDS):
                 try:
                     connection = connection or self._server.connect()
-                    if not connection.execute(_BEAT, (session,)).rowcount:
+                    if not self._renew(connection, session):
                         break
                 except psycopg.Error:
                     connection = None  # the session is lost as well, or it is tried again
@@ -122,6 +135,14 @@ class SnapshotRegistry:
                 connection.close()
 
         threading.Thread(target=beat, name="leader lease", daemon=True).start()
+
+    def _renew(self, connection: Connection, session: int) -> bool:
+        """Renew a lease, unless another should lead; return whether it is there still."""
+        report = self._report()
+        if report is None:
+            return True
+        values = (json.dumps(report) if report else None, bool(report), session)
+        return connection.execute(_BEAT, values).rowcount > 0
 
     def _stop_beating(self) -> None:
         if self._is_over is not None:
@@ -161,10 +182,10 @@ class SnapshotRegistry:
                 (version, json.dumps(report)),
             )
 
-    def publish_delta(self, delta: Delta) -> None:
+    def publish_delta(self, delta: Delta, *, keys: Keys = ()) -> None:
         """Make a delta the newest, unless its version is not served or a newer one is there."""
         with self._reporting():
-            values = (delta.seq, delta.to_bytes(), delta.version)
+            values = (delta.seq, delta.to_bytes(keys=keys), delta.version)
             self._opened().execute(_PUBLISH_DELTA, values)
 
     def prune(self, versions: list[int]) -> None:
@@ -215,9 +236,19 @@ class SnapshotRegistry:
         found = self._ask("SELECT seq FROM deltas WHERE version = %s", version)
         return int(found[0][0]) if found else None
 
-    def delta(self, version: int) -> Delta | None:
+    def delta(self, version: int, *, keys: Keys = ()) -> Delta | None:
         found = self._ask("SELECT content FROM deltas WHERE version = %s", version)
-        return Delta.of(bytes(found[0][0])) if found else None
+        return Delta.of(bytes(found[0][0]), keys=keys) if found else None
+
+    def leader(self) -> dict[str, Any]:
+        """Return what the leader said last, with its times by the clock of this machine."""
+        found = self._ask(_LEADER)
+        if not found or found[0][0] is None:
+            return {}
+        report, since = found[0]
+        if report.get("measured_at") is not None:
+            report["measured_at"] = time.monotonic() - since
+        return dict(report)
 
     def fetch(self, row: Registered, folder: Path) -> None:
         for name in row.files:
@@ -231,11 +262,15 @@ class SnapshotRegistry:
         os.utime(folder / name, (row.made_at, row.made_at))
 
     def close(self) -> None:
-        """Let go of the database; a lease ends with that."""
+        """Let go of the database; a lease ends with that, after a last report."""
         self._is_closed = True
         self._stop_beating()
-        connection, self._connection, self._has_lease = self._connection, None, False
+        has_lease, self._has_lease = self._has_lease, False
+        connection, self._connection = self._connection, None
         if connection is not None:
+            with suppress(psycopg.Error):
+                if has_lease:
+                    self._renew(connection, connection.info.backend_pid)
             connection.close()
 
     def _ask(self, query: str, *values: Any) -> list[Any]:

@@ -26,25 +26,29 @@ from fastbandit.files.manifest import write_json
 from fastbandit.files.signing import Keys
 from fastbandit.storage.deltas import Delta, DeltaFiles
 from fastbandit.storage.snapshot_version import (
+    LOST_POINTER,
     NOTES,
+    POINTER,
     Cut,
     Snapshot,
     check_follows,
+    damage_in,
+    damaged_in,
     is_damage,
+    move_aside,
+    read_pointer,
     read_snapshot,
     sign_notes,
     write_notes,
+    write_pointer,
 )
 
-POINTER = "current.json"
 LOG_NAME = "log.json"
 REPORTS = 100
 """So many reports of refused versions stay."""
 _ROLLED_BACK = "Rolled back"
 
 Mark: TypeAlias = tuple[int, int] | None
-_DAMAGED = "damaged-"
-DAMAGE_REPORTS = f"{_DAMAGED}[0-9]*.json"
 _Read = TypeVar("_Read")
 Check: TypeAlias = Callable[[Snapshot], _Read]
 """Reads a version, or raises SnapshotError: see `fastbandit.runtime.servable`."""
@@ -60,18 +64,13 @@ def nothing_more(step: str) -> None:
     """Do nothing at a step."""
 
 
-def rolled_back_to(version: int) -> str:
-    """Return the reason of the reports of versions that a rollback left behind."""
-    return f"{_ROLLED_BACK} to version {version}."
-
-
 class SnapshotStore:
     """Stores versions in a folder. Any number may read; writers wait for one another."""
 
     def __init__(self, folder: str | Path, *, keys: Keys = ()) -> None:
         self.folder, self.keys = Path(folder), keys
         self.pointer = self.folder / POINTER
-        self.deltas = DeltaFiles(self.folder / "deltas")
+        self.deltas = DeltaFiles(self.folder / "deltas", keys=keys)
 
     # -- reading
 
@@ -88,6 +87,7 @@ class SnapshotStore:
 
         Those that `read` finds damaged are set aside, if one is left.
         """
+        self.mend_pointer()
         found, errors = self._newest(read)
         for version, (error, mark) in errors.items():
             if is_damage(error):
@@ -101,7 +101,7 @@ class SnapshotStore:
 
         Also the errors of those before it, each with the mark of the notes as they were.
         """
-        pointed, errors = self._pointed(), dict[int, tuple[SnapshotError, Mark]]()
+        (pointed, lost), errors = self._pointer(), dict[int, tuple[SnapshotError, Mark]]()
         if pointed is None:
             return None, errors
         refused, why = self._refused_versions(), ""
@@ -110,10 +110,10 @@ class SnapshotStore:
             mark = mark_of(self._folder_of(version) / NOTES)
             try:
                 snapshot = self.get(version)
-                return (replace(snapshot, fell_back=why), read(snapshot)), errors
+                return (replace(snapshot, fell_back=why or lost), read(snapshot)), errors
             except SnapshotError as error:
                 errors[version] = (error, mark)
-                why = why or self._damage_of(version) or str(error)
+                why = why or damage_in(self.folder, version) or str(error)
         raise SnapshotError(why) from errors[pointed][0]
 
     def get(self, version: int) -> Snapshot:
@@ -145,7 +145,7 @@ class SnapshotStore:
 
         Versions that somebody rolled back are none of them.
         """
-        current = self._pointed()
+        current = self._pointer()[0]
         return [
             report
             for report in self.refused()
@@ -156,7 +156,7 @@ class SnapshotStore:
 
     def next_version(self) -> int:
         """Return the number of the next version: one that none ever had."""
-        return max([-1, *self.versions(), *self._refused_versions(), *self._set_aside()]) + 1
+        return max({-1} | self._published() | self._refused_versions()) + 1
 
     @property
     def log(self) -> str:
@@ -170,14 +170,18 @@ class SnapshotStore:
         return self.deltas.read(snapshot.version, snapshot.hash)
 
     def has_delta(self) -> bool:
-        version = self._pointed()
+        version = self._pointer()[0]
         return version is not None and self.deltas.mark(version) is not None
 
     # -- sharing, which a store of one machine has nothing to do for
 
-    def acquire_lease(self) -> bool:
-        """Become the leader, who alone publishes; return whether that is so."""
+    def acquire_lease(self, report: Callable[[], dict[str, Any] | None] = dict) -> bool:
+        """Become the leader, who alone publishes, and `report`s; return whether that is so."""
         return True
+
+    def leader(self) -> dict[str, Any]:
+        """Return what the leader of many machines says of itself, measured by the clock here."""
+        return {}
 
     def follow(self) -> None:
         """Take over what others published."""
@@ -242,9 +246,8 @@ class SnapshotStore:
     def move_cut(self, snapshot: Snapshot, cut: Cut) -> None:
         """Let what comes after a version be read from another cut of the log."""
         own = {"version": snapshot.version, "parent": snapshot.parent, "cut": asdict(cut)}
-        begins = min(int(snapshot.notes.get("begins", 0)), cut.seq)  # what follows is learned
         with self._reporting(), self._writing():
-            write_notes(snapshot.folder, {**own, "notes": {**snapshot.notes, "begins": begins}})
+            write_notes(snapshot.folder, {**own, "notes": snapshot.notes}, keys=self.keys)
 
     def recover(self) -> None:
         """Finish what a writer that died left half-done, and sweep away its drafts."""
@@ -252,15 +255,25 @@ class SnapshotStore:
             self.folder.mkdir(parents=True, exist_ok=True)
             self._sweep()
             with self._writing():
-                pointed, refused = self._pointed(), self._refused_versions()
+                refused, pointed = self._refused_versions(), read_pointer(self.pointer)[0]
                 whole = [found for found in self.list() if found.version not in refused]
                 if whole and whole[-1].parent == pointed and whole[-1].version != pointed:
                     self._point(whole[-1].version)
+        self.mend_pointer()
+
+    def mend_pointer(self) -> Mark:
+        """Write the pointer anew where it is lost and a version is there; return its mark."""
+        if read_pointer(self.pointer)[0] is None and self.versions():
+            with suppress(OSError), self._writing():
+                version, reason = self._pointer()  # others may have written it meanwhile
+                if version is not None:
+                    write_pointer(self.pointer, version, reason)
+        return mark_of(self.pointer)
 
     def rollback(self, version: int | None = None, *, check: Check[Any] = nothing_read) -> Snapshot:
-        """Serve an older version (None: the parent) from now on; younger ones are refused.
+        """Serve an older version from now on; younger ones are refused.
 
-        One for which `check` raises does not serve.
+        None is what stands in, or else the parent. One for which `check` raises does not serve.
         """
         versions = self.versions()
         if not versions or version not in (None, *versions):
@@ -272,12 +285,14 @@ class SnapshotStore:
         with self._reporting(), self._writing():
             snapshot = self.get(self._parent() if version is None else version)
             check(snapshot)
-            refused = self._refused_versions()
-            reason = rolled_back_to(snapshot.version)
-            for younger in self.list():
-                if younger.version > snapshot.version and younger.version not in refused:
-                    origin = {"parent": younger.parent, "cut": asdict(younger.cut)}
-                    self.refuse(younger.version, {**origin, "reason": reason, **younger.notes})
+            whole = {one.version: one for one in self.list()}
+            reason = f"{_ROLLED_BACK} to version {snapshot.version}."
+            damaged = replace(snapshot, parent=None, cut=Cut(), notes={})
+            for younger in self._published() - self._refused_versions():
+                if younger > snapshot.version:
+                    one = whole.get(younger, damaged)
+                    origin = {"parent": one.parent, "cut": asdict(one.cut), "reason": reason}
+                    self.refuse(younger, {**origin, **one.notes})
             self._point(snapshot.version)
             self._report_of(snapshot.version).unlink(missing_ok=True)
         return snapshot
@@ -306,18 +321,14 @@ class SnapshotStore:
         It stays where its notes have another mark, as others brought it anew meanwhile, and where
         this folder cannot be written to.
         """
-        folder, name = self._folder_of(version), f"{_DAMAGED}{version:06d}"
         with suppress(OSError), self._writing():
-            if mark_of(folder / NOTES) == mark and not self._damage_of(version):
-                report = {"version": version, "reason": reason}
-                write_json(self.folder / f"{name}.json", report)
-                before = len([*self.folder.glob(f"{name}*/")])  # it was restored since
-                folder.rename(self.folder / (f"{name}-{before + 1}" if before else name))
+            is_same = mark_of(self._folder_of(version) / NOTES) == mark
+            if is_same and not damage_in(self.folder, version):
+                move_aside(self.folder, version, reason)
 
     def prune(self, keep: int) -> Sequence[int]:
         """Remove all but the newest versions; the current one, its parent and younger ones stay."""
-        gone = self._spare(self.versions(), keep)
-        for version in gone:
+        for version in (gone := self._spare(self.versions(), keep)):
             self._drop(version)
         for version in sorted(self._refused_versions())[:-REPORTS]:
             self._report_of(version).unlink(missing_ok=True)
@@ -342,17 +353,9 @@ class SnapshotStore:
             self._folder_of(version).rename(going)
         shutil.rmtree(going, ignore_errors=True)
 
-    def _set_aside(self) -> set[int]:
-        found = self.folder.glob(DAMAGE_REPORTS)
-        return {int(path.stem.removeprefix(_DAMAGED)) for path in found}
-
-    def _damage_of(self, version: int) -> str:
-        """Return why a version was set aside, nothing where it is there."""
-        with suppress(OSError, ValueError, LookupError, TypeError):
-            if not self._folder_of(version).exists():
-                path = self.folder / f"{_DAMAGED}{version:06d}.json"
-                return str(json.loads(path.read_text(encoding="utf-8"))["reason"])
-        return ""
+    def _published(self) -> set[int]:
+        """Return the numbers of all versions, damaged or set aside as well."""
+        return {*self.versions(), *damaged_in(self.folder)}
 
     def _folder_of(self, version: int) -> Path:
         return self.folder / f"{version:06d}"
@@ -363,20 +366,20 @@ class SnapshotStore:
     def _refused_versions(self) -> set[int]:
         return {int(path.stem) for path in (self.folder / "refused").glob("[0-9]*.json")}
 
-    def _pointed(self) -> int | None:
-        """Return the version that the pointer names, or else the newest there is."""
-        try:
-            return int(json.loads(self.pointer.read_text(encoding="utf-8"))["version"])
-        except FileNotFoundError:
-            return None
-        except (OSError, ValueError, TypeError, KeyError):
-            return max({*self.versions()} - self._refused_versions(), default=None)
+    def _pointer(self) -> tuple[int | None, str]:
+        """Return the version that the pointer names, or else the newest, and that it was lost."""
+        found = read_pointer(self.pointer)
+        if found[0] is None and (versions := {*self.versions()} - self._refused_versions()):
+            return max(versions), LOST_POINTER
+        return found
 
     def _point(self, version: int) -> None:
-        write_json(self.pointer, {"version": version})
+        write_pointer(self.pointer, version)
 
     def _parent(self) -> int:
         current = self.current()
+        if current is not None and current.fell_back:
+            return current.version
         if current is None or current.parent is None:
             raise SnapshotError(
                 f"A rollback needs an older version: the one in {self.folder} is the first. Name "

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,13 +12,24 @@ from typing import Any
 from fastbandit.arms.arrays import Array
 from fastbandit.errors import FormatError, SnapshotError
 from fastbandit.files.atomic import file_digest
-from fastbandit.files.manifest import MANIFEST, SNAPSHOT, digest_of, read_manifest, write_manifest
+from fastbandit.files.manifest import (
+    MANIFEST,
+    SNAPSHOT,
+    digest_of,
+    read_manifest,
+    write_json,
+    write_manifest,
+)
 from fastbandit.files.mapped import map_arrays
 from fastbandit.files.signing import Keys
 
 FORMAT = 1
 PARTS = ("bandit", "frozen")
 NOTES = "snapshot.json"
+POINTER = "current.json"
+LOST_POINTER = f"The pointer {POINTER} was missing or damaged: the newest version stands in."
+_DAMAGED = "damaged-"
+DAMAGE_REPORTS = f"{_DAMAGED}[0-9]*.json"
 
 
 @dataclass(frozen=True)
@@ -134,6 +146,20 @@ def check_hashes(snapshot: Snapshot) -> None:
             )
 
 
+def read_pointer(path: Path) -> tuple[int | None, str]:
+    """Return the version that a pointer names, none where it is lost, and why if it once was."""
+    with suppress(OSError, ValueError, TypeError, LookupError):
+        found = json.loads(path.read_bytes())
+        version = int(found["version"])
+        if int(found.get("folder", version)) == version:  # else a bit of either flipped
+            return version, str(found.get("reason", ""))
+    return None, ""
+
+
+def write_pointer(path: Path, version: int, reason: str = "") -> None:
+    write_json(path, {"version": version, "folder": f"{version:06d}", "reason": reason})
+
+
 def _manifest_hash(folder: Path) -> str:
     manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
     return str(manifest["arrays"]["sha256"])
@@ -151,6 +177,27 @@ def _is_whole(folder: Path, entry: Any) -> bool:
         return digest == entry["manifest"] and arrays.stat().st_size == int(entry["bytes"])
     except (OSError, ValueError, LookupError, TypeError):
         return False
+
+
+def move_aside(folder: Path, version: int, reason: str) -> None:
+    """Rename a version in a folder of versions, and write the reason beside it."""
+    name = f"{_DAMAGED}{version:06d}"
+    write_json(folder / f"{name}.json", {"version": version, "reason": reason})
+    before = len([*folder.glob(f"{name}*/")])  # it was restored since
+    (folder / f"{version:06d}").rename(folder / (f"{name}-{before + 1}" if before else name))
+
+
+def damage_in(folder: Path, version: int) -> str:
+    """Return why a version was set aside, nothing where it is there."""
+    with suppress(OSError, ValueError, LookupError, TypeError):
+        if not (folder / f"{version:06d}").exists():
+            path = folder / f"{_DAMAGED}{version:06d}.json"
+            return str(json.loads(path.read_text(encoding="utf-8"))["reason"])
+    return ""
+
+
+def damaged_in(folder: Path) -> set[int]:
+    return {int(path.stem.removeprefix(_DAMAGED)) for path in folder.glob(DAMAGE_REPORTS)}
 
 
 def is_damage(error: SnapshotError) -> bool:

@@ -1,4 +1,7 @@
-"""One bit of the newest version flipped, and a restart: an older version stands in, and says so."""
+"""One bit of the newest version flipped, and a restart: an older version stands in, and says so.
+
+Now and then the pointer is lost in its place: the newest version answers, and says so.
+"""
 
 from __future__ import annotations
 
@@ -15,12 +18,14 @@ import numpy as np
 from fastbandit.demo.synthetic import Synthetic
 from fastbandit.errors import ServiceUnavailable
 from fastbandit.progress import Progress, progress_bar, silent
+from fastbandit.storage.snapshot_version import POINTER, read_pointer
 from lab.faults.ending import end_with_report
 from lab.faults.stage import Caller, Stage, set_stage
 from lab.faults.swaps import Alternation, two_bandits
 
 MOST_SECONDS = 5.0
 _OLDER = 3
+_POINTER_EVERY = 10
 _SETTINGS: dict[str, Any] = {"learn.enabled": False}  # it would publish another
 _PATIENCE = 60.0
 
@@ -29,8 +34,9 @@ _PATIENCE = 60.0
 class FlipReport:
     """What restarts after flips brought: `older` of them answered by an older version.
 
-    `unsaid` were not degraded by their own account, `lost` did not answer at all, and `reused`
-    would give the number of the flipped version to another.
+    After `pointers` of them, of the pointer, the newest version answered. `unsaid` were not
+    degraded by their own account, `lost` did not answer at all, and `reused` would give the number
+    of the flipped version to another.
     """
 
     flips: int
@@ -38,6 +44,7 @@ class FlipReport:
     arms: int
     whole_seconds: float = 0.0
     older: int = 0
+    pointers: int = 0
     unsaid: int = 0
     lost: int = 0
     reused: int = 0
@@ -47,7 +54,8 @@ class FlipReport:
 
     @property
     def is_whole(self) -> bool:
-        return self.older == self.flips and self.unsaid == self.lost == self.reused == 0
+        answered = self.older + self.pointers
+        return answered == self.flips and self.unsaid == self.lost == self.reused == 0
 
     @property
     def slowest_seconds(self) -> float:
@@ -70,9 +78,14 @@ def flip_bits(
         for number in range(flips):
             shutil.rmtree(stage.data)
             shutil.copytree(whole, stage.data)
-            name, bit = _flip(stage.data / "snapshots" / f"{newest:06d}", rng)
-            files[name.split("-")[0]] += 1
-            _judge(report, stage, newest, f"bit {bit} of {name}")
+            if number % _POINTER_EVERY == 1:
+                what = _lose(stage.store.pointer, rng)
+                files[POINTER] += 1
+                _judge_pointer(report, stage, newest, what)
+            else:
+                name, bit = _flip(stage.data / "snapshots" / f"{newest:06d}", rng)
+                files[name.split("-")[0]] += 1
+                _judge(report, stage, newest, f"bit {bit} of {name}")
             progress(number + 1, flips, "flips")
     report.files = dict(files)
     return report
@@ -82,12 +95,24 @@ def _flip(folder: Path, rng: np.random.Generator) -> tuple[str, int]:
     """Flip one bit of any file in a folder; return which."""
     files = sorted(path for path in folder.rglob("*") if path.is_file())
     path = files[int(rng.integers(len(files)))]
+    return path.relative_to(folder).as_posix(), _flip_in(path, rng)
+
+
+def _flip_in(path: Path, rng: np.random.Generator) -> int:
     content = bytearray(path.read_bytes())
     bit = int(rng.integers(8 * len(content)))
     content[bit // 8] ^= 1 << (bit % 8)
     path.unlink()  # versions share files
     path.write_bytes(content)
-    return path.relative_to(folder).as_posix(), bit
+    return bit
+
+
+def _lose(pointer: Path, rng: np.random.Generator) -> str:
+    """Remove the pointer, or flip one bit of it; return what was done."""
+    if rng.random() < 0.5:
+        pointer.unlink()
+        return "no pointer"
+    return f"bit {_flip_in(pointer, rng)} of the pointer"
 
 
 def _judge(report: FlipReport, stage: Stage, newest: int, what: str) -> None:
@@ -98,12 +123,31 @@ def _judge(report: FlipReport, stage: Stage, newest: int, what: str) -> None:
         return
     report.seconds.append(round(seconds, 3))
     is_older = status["version"] is not None and status["version"] < newest
-    is_said = any(one["name"] == "snapshot" for one in status["problems"])
+    is_said = _is_said(status)
     report.older += is_older
     report.unsaid += not is_said
     report.reused += stage.store.next_version() <= newest
     if not (is_older and is_said):
         report.wrong.append(f"{what}: version {status['version']}, {status['problems']}")
+
+
+def _judge_pointer(report: FlipReport, stage: Stage, newest: int, what: str) -> None:
+    is_lost = read_pointer(stage.store.pointer)[0] is None  # a bit of no matter may have flipped
+    seconds, status = _restart(stage)
+    if seconds is None:
+        report.lost += 1
+        report.wrong.append(f"{what}: no answer")
+        return
+    report.seconds.append(round(seconds, 3))
+    is_newest, is_unsaid = status["version"] == newest, is_lost and not _is_said(status)
+    report.pointers += is_newest
+    report.unsaid += is_unsaid
+    if is_unsaid or not is_newest:
+        report.wrong.append(f"{what}: version {status['version']}, {status['problems']}")
+
+
+def _is_said(status: dict[str, Any]) -> bool:
+    return any(one["name"] == "snapshot" for one in status["problems"])
 
 
 def _restart(stage: Stage) -> tuple[float | None, dict[str, Any]]:
@@ -131,7 +175,8 @@ def _restart(stage: Stage) -> tuple[float | None, dict[str, Any]]:
 def flips_command(flips: int, seed: int, arms: int, as_json: bool) -> None:
     """Flip a bit of the newest version, restart, and see an older one stand in.
 
-    Ends with 1 if one did not answer by an older version within 5 seconds, or did not say so.
+    Of ten, one is of the pointer in its place, or removes it: the newest stands in. Ends with 1 if
+    one did not answer by such a version within 5 seconds, or did not say so.
     """
     with progress_bar("Flips") as progress:
         report = flip_bits(flips, seed=seed, arms=arms, progress=progress)
@@ -143,7 +188,8 @@ def flips_command(flips: int, seed: int, arms: int, as_json: bool) -> None:
 def _show(report: FlipReport) -> None:
     click.echo(
         f"{report.flips:,} flips at {report.arms:,} arms: {report.older:,} answered by an older "
-        f"version, {report.unsaid:,} without saying so, {report.lost:,} not at all"
+        f"version, {report.pointers:,} of the pointer by the newest, {report.unsaid:,} without "
+        f"saying so, {report.lost:,} not at all"
     )
     click.echo(
         f"first answer after {np.median(report.seconds or [0.0]):.2f} s in the middle, "

@@ -1,4 +1,5 @@
-"""Bytes from who has no key: long headers, large bodies, thousands of slow connections.
+"""Bytes from who has no key: long headers, large bodies, answers that nobody reads, thousands of
+slow connections.
 
 Meanwhile who has a key asks over a connection of its own, and over new ones: nobody may wait for
 long, and the service may not hold much more memory.
@@ -30,11 +31,17 @@ from lab.faults.garbage import exchange, read_answers, status_of
 from lab.faults.load import Load, requests_of
 from lab.faults.stage import HOST, Running, set_stage, wait_for
 
-STALL_MS, GROWTH_BYTES, SLOW = 50.0, 64 * 2**20, 10_000
+STALL_MS, GROWTH_BYTES, UNREAD, SLOW = 50.0, 64 * 2**20, 400, 10_000
 _DIM, _ARMS = 8, 1_000
 _PAUSE_SECONDS = 0.002
 _NEW_EVERY = 10  # probes over a connection of its own
+_LITTLE = 4096  # bytes of answers that the kernel takes for who reads none
 _PIECE = b"y" * 2**16
+_HEAD = b"POST /v1/select HTTP/1.1\r\nhost: 127.0.0.1\r\n"
+_PAGE = b"GET /console/console.js HTTP/1.1\r\n\r\n"
+_ANSWERED = _PAGE + _HEAD + b"content-length: 0\r\n\r\n"
+_SETTINGS = {"limits.body_seconds": 10.0}  # a third of what is usual: to see how unread ones end
+_UNTIL_ENDED = {"slow": (12, 1.0), "unread": (400, 0.1)}  # looks, and seconds between them
 
 
 class Sent(msgspec.Struct, frozen=True):
@@ -76,18 +83,24 @@ class UnauthenticatedReport:
 
 
 def unauthenticated(
-    *, headers: int = 20, bodies: int = 150, slow: int = SLOW, progress: Progress = silent
+    *,
+    headers: int = 20,
+    bodies: int = 150,
+    unread: int = UNREAD,
+    slow: int = SLOW,
+    progress: Progress = silent,
 ) -> UnauthenticatedReport:
     """Send so many connections of each kind to a service, and ask it meanwhile."""
     with tempfile.TemporaryDirectory() as home:
-        stage = set_stage(Path(home), Synthetic("h3", _DIM, _ARMS), {})
+        stage = set_stage(Path(home), Synthetic("h3", _DIM, _ARMS), _SETTINGS)
         key, _ = create_key(stage.data / KEYS_FILE, name="probe", scopes=["admin"])
         service = stage.start("--no-learner")
         try:
             asked = requests_of(Load(stage.port, 0, features=_DIM, key=key))
             wait_for(lambda: _is_answered(stage.port, asked[0]), seconds=60, what="an answer")
             found = []
-            plans = (("nothing", 0), ("headers", headers), ("bodies", bodies), ("slow", slow))
+            plans = [("nothing", 0), ("headers", headers), ("bodies", bodies)]
+            plans += [("unread", unread), ("slow", slow)]
             for number, (name, count) in enumerate(plans):
                 found.append(_attacked(service, name, count, asked))
                 progress(number + 1, len(plans), name)
@@ -156,13 +169,16 @@ def _is_good(one: socket.socket, request: bytes) -> bool:
 
 
 class _Thrown(asyncio.Protocol):
-    """A connection that sends what it has, and looks at no answer."""
+    """A connection that sends what it has, and looks at no answer, or does not even take it."""
 
-    def __init__(self, pieces: Iterator[bytes]) -> None:
-        self.pieces, self.sent, self.is_open, self.is_paused = pieces, 0, True, False
+    def __init__(self, name: str) -> None:
+        self.pieces, self.takes_answers = _pieces(name), name != "unread"
+        self.sent, self.is_open, self.is_paused = 0, True, False
 
     def connection_made(self, transport: Any) -> None:
         self.transport = transport
+        if not self.takes_answers:
+            transport.pause_reading()
         self.resume_writing()
 
     def pause_writing(self) -> None:
@@ -179,12 +195,16 @@ class _Thrown(asyncio.Protocol):
 
 
 def _pieces(name: str) -> Iterator[bytes]:
-    head = b"POST /v1/select HTTP/1.1\r\nhost: 127.0.0.1\r\n"
     if name == "slow":
-        yield head
+        yield _HEAD
+        return
+    if name == "unread":
+        yield from (_ANSWERED * 100 for _ in range(100))
         return
     length = 64 if name == "headers" else 4
-    yield head + (b"x: " if name == "headers" else b"content-length: %d\r\n\r\n" % (length * 2**20))
+    yield _HEAD + (
+        b"x: " if name == "headers" else b"content-length: %d\r\n\r\n" % (length * 2**20)
+    )
     for _ in range(16 * length):
         yield _PIECE
 
@@ -195,15 +215,21 @@ async def _throw(name: str, port: int, count: int) -> Sent:
         await asyncio.sleep(3.0)
     for _ in range(count):
         with suppress(OSError):
-            _, one = await loop.create_connection(lambda: _Thrown(_pieces(name)), HOST, port)
+            own = socket.socket()
+            if name == "unread":
+                own.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _LITTLE)
+            own.setblocking(False)
+            await loop.sock_connect(own, (HOST, port))
+            _, one = await loop.create_connection(lambda: _Thrown(name), sock=own)
             thrown.append(one)
-    for _ in range(12 if name == "slow" else 40):  # a byte a second, until all are ended
+    looks, seconds = _UNTIL_ENDED.get(name, (40, 0.1))
+    for _ in range(looks):  # a byte at each where they are slow, until all are ended
         if not any(one.is_open for one in thrown):
             break
         for one in thrown:
             if name == "slow" and one.is_open and not one.transport.is_closing():
                 one.transport.write(b"x")
-        await asyncio.sleep(1.0 if name == "slow" else 0.1)
+        await asyncio.sleep(seconds)
     ended = sum(not one.is_open for one in thrown)
     return Sent(len(thrown), ended, sum(one.sent for one in thrown))
 
@@ -214,15 +240,16 @@ async def _throw(name: str, port: int, count: int) -> Sent:
 @click.command("unauthenticated")
 @click.option("--headers", type=click.IntRange(min=1), default=20, show_default=True)
 @click.option("--bodies", type=click.IntRange(min=1), default=150, show_default=True)
+@click.option("--unread", type=click.IntRange(min=1), default=UNREAD, show_default=True)
 @click.option("--slow", type=click.IntRange(min=1), default=SLOW, show_default=True)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def unauthenticated_command(headers: int, bodies: int, slow: int, as_json: bool) -> None:
-    """Throw bytes at a service without a key: headers of 64 MiB, bodies, slow connections.
+def unauthenticated_command(*, as_json: bool, **counts: int) -> None:
+    """Throw bytes at a service without a key: headers, bodies, unread answers, slow connections.
 
     Ends with 1 if an answer to others takes over 50 ms or fails, or memory grows by over 64 MiB.
     """
     with progress_bar("Unauthenticated") as progress:
-        report = unauthenticated(headers=headers, bodies=bodies, slow=slow, progress=progress)
+        report = unauthenticated(**counts, progress=progress)
     end_with_report(report, asdict(report), as_json=as_json, show=_show, is_met=report.is_bearable)
 
 

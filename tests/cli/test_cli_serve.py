@@ -11,15 +11,20 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
+from little_versions import publish
 
 from fastbandit.cli import serve
 from fastbandit.errors import SettingError
+from fastbandit.settings.service_files import read_config
+from fastbandit.storage.log_match import check_log
+from fastbandit.storage.shared import open_log, service_store
+from fastbandit.storage.snapshot_version import Cut
 
 PATIENCE = 90.0
 
@@ -118,6 +123,23 @@ def test_what_a_service_cannot_start_with_is_one_line(
         assert process.wait(PATIENCE) == 2
     assert words in said.read_text()
     assert said.read_text().count("\n") == 1
+
+
+def test_a_log_is_accepted_by_who_signs_the_versions(tmp_path: Path) -> None:
+    (tmp_path / "keys").write_text("k" * 16)
+    terms = {"server.data_dir": str(tmp_path), "snapshots.signing_key_file": str(tmp_path / "keys")}
+    config = read_config(None, overrides=terms)
+    store = service_store(config)
+    publish(store, cut=Cut(seq=7))
+    newest = publish(store, cut=Cut(seq=9))
+
+    serve._accept_log(config)
+
+    with closing(open_log("", tmp_path)) as log:
+        check_log(log, store, tmp_path)
+    current = store.current()
+    assert current is not None
+    assert (current.version, current.fell_back) == (newest.version, "")
 
 
 def test_a_folder_to_serve_from_needs_its_settings(tmp_path: Path) -> None:

@@ -101,6 +101,16 @@ def test_settings_name_the_data_folder(tmp_path: Path, monkeypatch: pytest.Monke
     assert json.loads(done.output)["findings"][0]["found"] == f"{(Path('data'), '', '')}"
 
 
+def test_settings_are_found_where_it_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("fastbandit.toml").write_text('[server]\ndata_dir = "data"\n')
+    monkeypatch.setattr(checks, "examine", lambda *asked: [Finding("asked", "ok", f"{asked}")])
+
+    done = CliRunner().invoke(doctor_command, ["--json"])
+
+    assert json.loads(done.output)["findings"][0]["found"] == f"{(Path('data'), '', '')}"
+
+
 def test_a_shared_log_that_is_unavailable_is_broken(tmp_path: Path) -> None:
     findings = checks.examine(tmp_path, "postgresql://me:secret@127.0.0.1:1/none")
 

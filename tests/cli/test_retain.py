@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -37,6 +39,13 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+@pytest.fixture
+def usual_modes() -> Iterator[None]:
+    before = os.umask(0o022)
+    yield
+    os.umask(before)
+
+
 def said(*arguments: str, is_forgetting: bool = False) -> str:
     kind = forget_command if is_forgetting else command
     result = CliRunner().invoke(kind, list(arguments), catch_exceptions=False)
@@ -50,6 +59,16 @@ def test_it_says_what_left(folder: Path) -> None:
     assert len(left["days"]) == 3
     assert left["archived"] is True
     assert "Nothing left the log" in said("--days", "1", "--data-dir", str(folder))
+
+
+@pytest.mark.parametrize("is_forgetting", [False, True])
+def test_what_it_writes_is_private(folder: Path, usual_modes: None, is_forgetting: bool) -> None:
+    given = ["--subject", "ann"] if is_forgetting else ["--days", "1"]
+
+    said(*given, "--data-dir", str(folder), is_forgetting=is_forgetting)
+
+    written = folder / ("receipts" if is_forgetting else "archive")
+    assert {path.stat().st_mode & 0o077 for path in (written, *written.rglob("*"))} == {0}
 
 
 def test_without_an_archive_it_says_what_learning_loses(folder: Path) -> None:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from little_versions import Killed, publish
 
 from fastbandit.errors import SnapshotError
+from fastbandit.storage.deltas import Delta
 from fastbandit.storage.registered_store import RegisteredStore
 
 Machine = Callable[[str], RegisteredStore]
@@ -231,6 +234,45 @@ def test_a_version_that_cannot_be_loaded_is_fetched_again_once(machine: Machine)
     file.write_bytes(b"y" * file.stat().st_size)
     two.fetch_again(0)
     assert file.exists()
+
+
+@pytest.mark.parametrize("content", [None, "", "{"])
+def test_a_lost_pointer_is_written_anew_from_the_registry(
+    machine: Machine, content: str | None
+) -> None:
+    one = machine("one")
+    publish(one)
+    second = publish(one)
+    one.pointer.unlink()
+    if content is not None:
+        one.pointer.write_text(content)
+
+    one.pull()
+
+    assert served(one) == (1, second.hash)
+    assert (one.current() or second).fell_back == ""
+    assert json.loads(one.pointer.read_text())["version"] == 1
+
+
+def test_a_delta_that_is_not_signed_is_refused_by_who_has_keys(
+    machine: Machine, tmp_path: Path
+) -> None:
+    one = machine("one")
+    first = publish(one)
+    rows, numbers = np.zeros(1, np.int32), np.ones(1, np.float32)
+    delta = Delta(0, first.hash, 1, 9, 1, rows, numbers, numbers)
+    signing = RegisteredStore(tmp_path / "one", one.registry, keys=[b"k" * 16])
+
+    one.publish_delta(delta)
+    with pytest.raises(SnapshotError, match="signing_key_file"):
+        signing.newest_delta(first)
+    with pytest.raises(SnapshotError, match="signing_key_file"):
+        signing.follow_delta()
+    signing.publish_delta(delta)
+
+    found = signing.newest_delta(first)
+    assert found is not None
+    assert found.number == 1
 
 
 @pytest.mark.parametrize("how", ["flipped", "deleted"])

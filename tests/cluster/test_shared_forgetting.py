@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -22,6 +23,7 @@ from shared_days import (
     write_days,
 )
 
+from fastbandit.learning.learner import Learner
 from fastbandit.settings.service import Config
 from fastbandit.storage.deferral import deferred
 from fastbandit.storage.events import DecisionMade, RewardCame
@@ -62,6 +64,32 @@ def test_nothing_of_a_subject_is_left(
     assert WRITTEN not in files(folder / "copy")
     assert b"ann-" not in files(shared.folder / "shared")
     assert forgotten(day_config).decisions == 0
+
+
+@pytest.mark.parametrize("is_here", [True, False])
+def test_the_learner_makes_a_version_without_it(
+    day_log: PostgresLog, day_clock: Clock, day_config: Config, tmp_path: Path, is_here: bool
+) -> None:
+    write_days(day_log, day_clock)
+    while _step(day_config) != "waited":
+        pass
+    place = day_config.server.data_dir if is_here else str(tmp_path / "another machine")
+    server = replace(day_config.server, data_dir=place)
+    Path(place).mkdir(exist_ok=True)
+
+    assert forgotten(replace(day_config, server=server)).decisions == 3
+
+    assert [_step(day_config) for _ in range(3)] == ["published", "waited", "waited"]
+
+
+def _step(config: Config) -> str:
+    """Let a learner that was started anew make a step."""
+    learner = Learner(config)
+    assert learner.acquire_lease()
+    learner.start()
+    did = learner.step().did
+    learner._data.close()
+    return did
 
 
 def test_an_older_copy_forgets_too(

@@ -85,6 +85,17 @@ def test_the_proxy_has_the_limits_of_the_deciders() -> None:
     assert told.limits.connections > told.server.max_waiting
 
 
+def test_the_proxy_opens_no_more_connections_than_the_deciders_take() -> None:
+    told = read_config(DEPLOY / "fastbandit.toml", environ={})
+    proxy = (DEPLOY / "haproxy.cfg").read_text(encoding="utf-8")
+    (clients,) = re.findall(r"^ +maxconn (\d+)$", proxy, re.MULTILINE)
+    (of_one,) = re.findall(r"^ +default-server .*\bmaxconn (\d+)$", proxy, re.MULTILINE)
+    deciders = len(re.findall(r"^ +server ", proxy, re.MULTILINE))
+
+    assert int(of_one) <= min(told.server.max_waiting, told.limits.connections)
+    assert int(clients) <= (deciders - 1) * told.limits.connections  # while one is upgraded
+
+
 def test_kubernetes_gets_the_same_settings() -> None:
     compiled = DEPLOY / "kubernetes" / "fastbandit.toml"
 

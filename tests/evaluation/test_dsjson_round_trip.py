@@ -13,11 +13,13 @@ from fastbandit.adapters.action_logs import read_action_log
 from fastbandit.cli.action_learning import ActionDecisions
 from fastbandit.evaluation.run import evaluate
 from fastbandit.evaluation.sparse_policy import SparsePolicy
-from fastbandit.serving.personalizer.evaluations import evaluation_of, judged_rows
+from fastbandit.serving.personalizer.evaluations import evaluation_of, judged
 from fastbandit.serving.personalizer.schemas import EvaluationContract
 from fastbandit.storage.data_folder import LOG_FILE
 from fastbandit.storage.events import Arm, DecisionMade, RewardCame
 from fastbandit.storage.exports import export
+from fastbandit.storage.joined_rows import Bounds, joined_rows
+from fastbandit.storage.log_reader import one_moment_of
 from fastbandit.storage.sqlite_log import SqliteLog
 
 IDS = ("sea", "sky", "wood", "town")
@@ -59,7 +61,8 @@ def sea_first(ids: Sequence[str]) -> list[float]:
 
 def of_the_folder(folder: Path, shares: Shares) -> tuple[float, float]:
     """Return IPS and SNIPS as the log has it, by hand."""
-    rows = judged_rows(folder, EVER)
+    with one_moment_of(folder / LOG_FILE) as log:
+        rows = [row for batch in joined_rows(log, Bounds()) for row in batch]
     target = [shares(row.eligible)[row.eligible.index(row.arms[0])] for row in rows]
     weights = np.array(target) / [(row.propensities or [0.0])[0] for row in rows]
     earned = float(weights @ [row.reward for row in rows])
@@ -89,8 +92,8 @@ def test_estimates_of_the_export_are_those_of_the_folder(folder: Path, shares: S
 
 
 def test_the_evaluation_of_a_service_has_the_estimates_of_its_export(folder: Path) -> None:
-    rows = judged_rows(folder, EVER)
-    found = evaluation_of(EVER, rows, id="one", importance=[]).policy_results
+    every = judged(folder, EVER, 1_000)
+    found = evaluation_of(EVER, every, id="one", importance=[]).policy_results
     total = next(one.total_summary for one in found if one.name == "Random")
     ips = total.ips_estimator_numerator / total.ips_estimator_denominator
 

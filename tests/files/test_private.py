@@ -43,14 +43,21 @@ def test_a_folder_that_others_could_read_is_tightened_and_that_is_said(
 ) -> None:
     folder = tmp_path / "data"
     (folder / "snapshots" / "v1").mkdir(parents=True)
-    own = [folder / name for name in ("events.db", "events.db-wal", "snapshots/v1/manifest.json")]
+    (folder / "archive" / "2026-01-31").mkdir(parents=True)
+    names = (
+        "events.db",
+        "events.db-wal",
+        "snapshots/v1/manifest.json",
+        "archive/2026-01-31/a.parquet",
+    )
+    own = [folder / name for name in names]
     other = folder / "mine.txt"
     for path in [*own, other]:
         path.write_bytes(b"x")
     with caplog.at_level(logging.WARNING):
         make_private(folder)
     assert {mode(path) for path in own} == {0o600}
-    assert {mode(folder), mode(folder / "snapshots" / "v1")} == {0o700}
+    assert {mode(one) for one in (folder, own[2].parent, own[3].parent)} == {0o700}
     assert mode(other) == 0o644
     assert len(caplog.records) == 1
     caplog.clear()

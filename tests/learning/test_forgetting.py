@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import apsw
 import pytest
-from little_service import LittleLog, current_of, learn_all, learned_by, little_config
+from little_service import SECOND, LittleLog, current_of, learn_all, learned_by, little_config
 
+from fastbandit.learning import candidate_checks, checkpoints
 from fastbandit.learning.learner import Learner
 from fastbandit.settings.service import Config
 from fastbandit.storage.archive import Archive
@@ -158,6 +160,116 @@ def test_learning_goes_on_without_it(service: tuple[Config, LittleLog], tmp_path
     assert secrets.sum() == 6  # bob's
     assert current.cut.interactions - 8 <= len(history) < current.cut.interactions
     assert forgotten(tmp_path, "bob").interactions == 6
+
+
+def learned_once(folder: Path) -> Config:
+    """Return a service that learned of a subject, in one version."""
+    folder.mkdir()
+    config, log = little_config(folder), LittleLog(folder)
+    log.decide(25)
+    write_of(log, "ann", 1)
+    log.let_pass(60)
+    log.close()
+    learn_all(Learner(config))
+    return config
+
+
+def test_a_version_without_it_is_made_once_though_no_reward_comes(tmp_path: Path) -> None:
+    config = learned_once(tmp_path / "a")
+    before, history = current_of(config), learned_by(config).history
+    assert history is not None
+
+    forgotten(tmp_path / "a")
+    steps = learn_all(Learner(config))  # another one, as after a restart
+
+    after = learned_by(config).history
+    assert [step.did for step in steps] == ["published", "waited"]
+    assert current_of(config).parent == before.version
+    assert after is not None
+    assert after.contexts.dense is not None
+    assert SECRET not in after.contexts.dense[:, 0]
+    assert learn_all(Learner(config))[0].did == "waited"
+
+
+def test_who_was_not_learned_yet_makes_no_version_due(tmp_path: Path) -> None:
+    config = learned_once(tmp_path / "a")
+    log = LittleLog(tmp_path / "a")
+    log.now = 100 * SECOND
+    write_of(log, "bob", 1)
+    log.close()
+
+    assert forgotten(tmp_path / "a", "bob").decisions == 1
+
+    assert learn_all(Learner(config))[0].did == "waited"
+
+
+def test_a_version_without_it_that_is_refused_is_made_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = learned_once(tmp_path / "a")
+    forgotten(tmp_path / "a")
+    monkeypatch.setattr(candidate_checks, "is_finite", lambda policy: False)
+
+    steps = learn_all(Learner(config))
+
+    assert [step.did for step in steps] == ["refused", "waited"]
+
+
+@pytest.mark.parametrize("step", ["joined", "trained", "saved frozen"])
+def test_a_version_in_training_meanwhile_is_dropped_and_made_anew(
+    tmp_path: Path, step: str
+) -> None:
+    config, expected = (ready_to_learn(tmp_path / name) for name in ("a", "b"))
+    forgotten(tmp_path / "b")
+    learn_all(Learner(expected))
+
+    learn_all(Learner(config, reached=once_at(step, lambda: forgotten(tmp_path / "a"))))
+
+    assert current_of(config).hash == current_of(expected).hash
+    assert current_of(config).version == 1
+
+
+def test_checkpoints_of_before_are_not_gone_on_with(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(checkpoints, "_SECONDS", 0.0)
+    monkeypatch.setattr(checkpoints, "_SHARE", 0.0)
+    config, expected = (ready_to_learn(tmp_path / name) for name in ("a", "b"))
+    forgotten(tmp_path / "b")
+    learn_all(Learner(expected))
+
+    def die() -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        learn_all(Learner(config, reached=once_at("checkpointed", die)))
+    forgotten(tmp_path / "a")
+    learn_all(Learner(config))
+
+    assert current_of(config).hash == current_of(expected).hash
+
+
+def ready_to_learn(folder: Path) -> Config:
+    """Return a service with version 0 alone, and enough for another."""
+    folder.mkdir()
+    config, log = little_config(folder), LittleLog(folder)
+    learn_all(Learner(config))
+    write_of(log, "ann", 1)
+    log.decide(25)
+    log.close()
+    return config
+
+
+def once_at(wanted: str, work: Callable[[], object]) -> Callable[[str], None]:
+    """Return what does something the first time that a step is reached."""
+    done: list[str] = []
+
+    def reached(step: str) -> None:
+        if step == wanted and not done:
+            done.append(step)
+            work()
+
+    return reached
 
 
 def test_the_receipt_says_how_much_and_not_of_whom(

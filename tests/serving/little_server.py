@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from types import SimpleNamespace
@@ -22,7 +23,9 @@ from lab.faults.garbage import split_answers
 
 _USUAL = LimitsConfig()
 HEAD = b"POST /v1/select HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\n"
+LARGE = b"y" * 18_000
 _SECONDS = 5.0
+_SENT_BYTES = 2**16  # that the kernel takes for who does not read
 
 
 def post(body: bytes, *, path: bytes = b"/v1/select", more: bytes = b"") -> bytes:
@@ -31,7 +34,10 @@ def post(body: bytes, *, path: bytes = b"/v1/select", more: bytes = b"") -> byte
 
 
 class Waiting:
-    """An application that answers with the length of the body, some only when it is let."""
+    """An application that answers with the length of the body, some only when it is let.
+
+    Under /large it answers with more.
+    """
 
     def __init__(self, most: int, limits: LimitsConfig) -> None:
         self.capacity, self.arrivals = Capacity(most), Arrivals(limits)
@@ -61,10 +67,10 @@ class Waiting:
             body += message.get("body", b"")
         if body.startswith(b"wait"):
             await self.barrier.wait()
-        length = b"%d" % len(body)
-        headers = [(b"content-length", b"%d" % len(length))]
+        answer = LARGE if scope["path"] == "/large" else b"%d" % len(body)
+        headers = [(b"content-length", b"%d" % len(answer))]
         await send({"type": "http.response.start", "status": 200, "headers": headers})
-        await send({"type": "http.response.body", "body": length})
+        await send({"type": "http.response.body", "body": answer})
 
 
 @asynccontextmanager
@@ -76,7 +82,9 @@ async def serving(
     config = uvicorn.Config(app, lifespan="off", log_config=None, ws="none", access_log=False)  # type: ignore[arg-type]
     config.load()
     loop = asyncio.get_running_loop()
-    server = await loop.create_server(lambda: OverloadProtocol(config, state, {}), "127.0.0.1", 0)
+    listening = socket.create_server(("127.0.0.1", 0))
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _SENT_BYTES)
+    server = await loop.create_server(lambda: OverloadProtocol(config, state, {}), sock=listening)
     clients: list[Client] = []
 
     async def connect() -> Client:

@@ -207,6 +207,26 @@ def test_hostile_names_are_shown_as_text_and_run_nothing(visit: Visit, site: Sit
     assert visit.faults == []
 
 
+def test_names_that_a_version_learned_are_shown_as_text(visit: Visit, site: Site) -> None:
+    names: list[dict[str, Any]] = [
+        {"name": HOSTILE[0], "levels": None, "count": 0},
+        {"name": HOSTILE[1], "levels": [HOSTILE[4], HOSTILE[3]], "count": 30},
+    ]
+    part = {"of": "contexts", "column": "", "names": names, "known": 2}
+    part |= {"used": 3, "slots": 64, "hashed": 8}
+    answer = msgspec.json.decode(site.answer)
+    answer["serving"]["names"] = [part]
+    site.answer = msgspec.json.encode(answer)
+    page = opened(visit, site)
+
+    shown = page.inner_text("#names")
+    for said in (*HOSTILE[:2], HOSTILE[4], "number", "and 28 more", "2 names in 3 of 64 slots"):
+        assert said in shown
+    assert "\u202e" not in shown
+    assert page.locator("main img, main script, main [onerror], main a").count() == 0
+    assert visit.faults == []
+
+
 def test_titles_stand_beside_the_ids_as_text(visit: Visit, site: Site) -> None:
     titles = [[HOSTILE[1], HOSTILE[0]], [HOSTILE[4], "A long one " * 10], [HOSTILE[3], HOSTILE[3]]]
     answer = msgspec.json.decode(site.answer)

@@ -9,10 +9,14 @@ from typing import Any
 import pytest
 
 from fastbandit import Bandit, Schema
+from fastbandit.learning.learner import Learner
 from fastbandit.serving.console.learned_names import learned_names
 from fastbandit.serving.secret_columns import SecretColumns
-from tests.serving.little_service import config_in
+from tests.serving.little_service import Caller, config_in, run
+from tests.serving.test_open_service import offered, open_config
 
+HOSTILE = ("<script>alert(1)</script>", "\"'><svg onload>", "\u202e${alert(2)}")
+IMAGES = ("<img src=x onerror=alert(3)>", "<img src=y onerror=alert(4)>")
 ROWS = [{"age": float(n), "city": f"c{n % 30}"} for n in range(90)]
 
 
@@ -57,3 +61,32 @@ def test_nothing_is_shown_of_a_secret_mapping(tmp_path: Path, marks: dict[str, A
 
     assert "hush" in str(context.as_dict())
     assert learned_names(frozen, SecretColumns(config)) == []
+
+
+def test_the_console_lists_names_that_clients_sent_as_they_are(tmp_path: Path) -> None:
+    preset = tmp_path / "few.toml"
+    preset.write_text("format = 1\n[training.reward]\niterations = 20\nbatch = 16\n")
+    config = open_config(tmp_path, learn__fresh=8, select__preset=str(preset))
+    learner = Learner(config)
+    learner.step()
+
+    async def ask_and_reward(ask: Caller) -> None:
+        for n in range(24):
+            context = {HOSTILE[0]: n, HOSTILE[1]: {HOSTILE[2]: IMAGES[n % 2]}}
+            made = await ask("POST", "/v1/select", {"context": context, "arms": offered()})
+            told = {"decision": made.body["decision"], "value": float(n % 2)}
+            assert (await ask("POST", "/v1/reward", told)).status == 200
+
+    async def look(ask: Caller) -> Any:
+        reply = await ask("GET", "/v1/console")
+        assert reply.headers["content-type"] == "application/json"
+        assert reply.headers["x-content-type-options"] == "nosniff"
+        return reply.body["serving"]["names"]
+
+    run(config, ask_and_reward)
+    assert learner.step().did == "published"
+    contexts, arms = run(config, look)
+    levels = {one["name"]: one["levels"] for one in contexts["names"]}
+    assert levels[HOSTILE[0]] is None  # a number
+    assert {*levels[f"{HOSTILE[1]}.{HOSTILE[2]}"]} == {*IMAGES}
+    assert {"item.topic", "item.price"} <= {one["name"] for one in arms["names"]}

@@ -252,6 +252,39 @@ def test_an_older_version_stands_in_for_one_with_a_flipped_bit(config: Config, p
     assert store.next_version() == 2
 
 
+@pytest.mark.parametrize("content", [None, b""])
+def test_where_the_pointer_is_lost_the_newest_version_serves_and_says_so(
+    config: Config, content: bytes | None
+) -> None:
+    store, _ = store_of(config)
+    store.pointer.unlink()
+    if content is not None:
+        store.pointer.write_bytes(content)
+
+    async def story(requester: Caller) -> None:
+        assert requester.service.version == 1
+        assert (await requester.select())["degraded"]
+        status = await requester("GET", "/v1/status")
+        (problem,) = [one for one in status.body["problems"] if one["name"] == "snapshot"]
+        assert "current.json was missing or damaged" in problem["detail"]
+
+        await asyncio.to_thread(store.rollback)
+        await soon(lambda: requester.service.follower.problem is None)
+        assert requester.service.version == 1
+
+    run(config, story)
+
+
+def test_a_learner_whose_pointer_is_lost_makes_no_first_version(config: Config) -> None:
+    store, newest = store_of(config)
+    learner = Learner(config)
+    learner.start()
+    store.pointer.unlink()
+
+    assert learner.step().version == newest.version
+    assert [one.version for one in store.list()] == [0, 1]
+
+
 def test_one_that_is_damaged_as_it_is_published_does_not_end_what_serves(config: Config) -> None:
     store, newest = store_of(config)
 

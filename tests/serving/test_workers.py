@@ -81,6 +81,28 @@ def test_an_address_that_is_taken_is_an_error_before_anything_starts(tmp_path: P
     assert not (tmp_path / "data").exists()
 
 
+def test_what_its_processes_write_is_private_from_the_start(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A process that it starts stands for the writer, the learner and what has days leave."""
+    config = config_in(tmp_path / "data", server__port=0, server__workers=2)
+    write = "import pathlib, sys; pathlib.Path(sys.argv[1]).write_text('')"
+
+    async def live(self: Workers) -> signal.Signals:
+        subprocess.run([sys.executable, "-c", write, tmp_path / "data" / "events.db"], check=True)
+        return signal.SIGTERM
+
+    monkeypatch.setattr(Workers, "_live", live)
+    before = os.umask(0o022)
+    try:
+        Workers(config).run()
+    finally:
+        os.umask(before)
+
+    modes = [path.stat().st_mode & 0o777 for path in (tmp_path / "data", *tmp_path.rglob("*.db"))]
+    assert modes == [0o700, 0o600]
+
+
 class _Service:
     """A service of two workers that runs."""
 
@@ -149,6 +171,8 @@ def test_workers_share_a_log_and_answer_for_all(running: _Service, tmp_path: Pat
     assert answers[::2] == answers[1::2]
 
     arm = {"id": "new", "features": [0.0] * FEATURES, "columns": {"price": 1, "colour": "red"}}
+    modes = {path.stat().st_mode & 0o077 for path in (tmp_path / "data").glob("events.db*")}
+    assert modes == {0}
     for method, told in (("PUT", {"arms": [arm]}), ("DELETE", {"ids": ["arm-0"]})):
         assert running.ask(method, "/v1/arms", told).status_code == 200  # type: ignore[union-attr]
     for _ in range(8):  # whichever worker answers knows both, within a moment

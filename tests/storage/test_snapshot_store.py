@@ -107,11 +107,51 @@ def test_where_nothing_is_whole_that_is_said(store: SnapshotStore) -> None:
         store.current()
 
 
-def test_a_damaged_pointer_does_not_matter(store: SnapshotStore) -> None:
-    published(store, 2)
-    store.pointer.write_text("{")
+LOSSES: dict[str, Callable[[Path], object]] = {
+    "it is gone": Path.unlink,
+    "it is empty": lambda path: path.write_bytes(b""),
+    "it is no JSON": lambda path: path.write_text("{"),
+    "a bit of its number is flipped": lambda path: path.write_bytes(
+        path.read_bytes().replace(b'"version": 2', b'"version": 0')
+    ),
+}
 
-    assert served(store) == 1
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_a_lost_pointer_is_written_anew_and_says_so_until_a_version_is_published(
+    store: SnapshotStore, loss: str
+) -> None:
+    published(store, 4)
+    store.rollback(2)
+    LOSSES[loss](store.pointer)
+
+    store.recover()
+
+    current, again = store.current(), SnapshotStore(store.folder).current()
+    assert current is not None
+    assert current == again
+    assert current.version == 2
+    assert "was missing or damaged" in current.fell_back
+    assert publish(store).parent == 2
+    assert (store.current() or current).fell_back == ""
+
+
+def test_without_a_pointer_the_newest_version_that_is_whole_is_loaded(store: SnapshotStore) -> None:
+    published(store, 4)
+    store.pointer.unlink()
+
+    found = store.load(rejecting(3))
+
+    assert found is not None
+    assert (found[1], found[0].fell_back) == (2, "Version 3 does not fit.")
+    assert store.pointer.exists()
+
+
+def test_a_lost_pointer_without_any_version_stays_lost(store: SnapshotStore) -> None:
+    store.recover()
+
+    assert store.mend_pointer() is None
+    assert store.current() is None
 
 
 @pytest.mark.parametrize("step", ["noted", "renamed", "published"])
@@ -130,11 +170,12 @@ def test_one_killed_while_publishing_leaves_a_whole_version(
 def test_a_first_version_that_was_only_renamed_is_published_later(store: SnapshotStore) -> None:
     with pytest.raises(Killed):
         publish(store, kill_at="renamed")
-    assert store.current() is None
 
     store.recover()
 
-    assert served(store) == 0
+    current = store.current()
+    assert current is not None
+    assert (current.version, current.fell_back) == (0, "")
 
 
 def test_the_drafts_of_the_dead_are_swept(store: SnapshotStore) -> None:
@@ -378,6 +419,34 @@ def test_one_that_is_restored_and_damaged_again_is_set_aside_beside_the_first(
     assert (store.folder / "damaged-000001-2").exists()
 
 
+@pytest.mark.parametrize("is_set_aside", [True, False])
+def test_a_rollback_of_what_stands_in_makes_that_final(
+    store: SnapshotStore, is_set_aside: bool
+) -> None:
+    newest = published(store, 4)[-1]
+    content = shutil.copytree(newest.folder, store.folder.parent / "backup")
+    (newest.folder / "snapshot.json").unlink()
+    if is_set_aside:
+        store.load(rejecting())
+
+    rolled = store.rollback()
+    shutil.rmtree(newest.folder, ignore_errors=True)
+    shutil.copytree(content, newest.folder)
+    store.recover()
+
+    assert rolled.version == served(store) == 2
+    assert [report["version"] for report in store.refused()] == [3]
+    assert (store.current() or newest).fell_back == ""
+
+
+def test_a_rollback_after_a_lost_pointer_ends_what_is_said(store: SnapshotStore) -> None:
+    published(store, 2)
+    store.pointer.unlink()
+
+    assert store.rollback().version == 1
+    assert (store.current() or store.get(0)).fell_back == ""
+
+
 def test_a_rollback_to_one_that_does_not_pass_changes_nothing(store: SnapshotStore) -> None:
     published(store, 2)
 
@@ -399,6 +468,17 @@ def test_signed_versions_are_read_by_their_key_alone(tmp_path: Path) -> None:
     assert served(SnapshotStore(tmp_path)) == 0
     with pytest.raises(SnapshotError, match="signature"):
         SnapshotStore(tmp_path, keys=[b"other" * 4]).current()
+
+
+def test_a_cut_that_is_moved_stays_signed(tmp_path: Path) -> None:
+    store = SnapshotStore(tmp_path, keys=[b"k" * 16])
+    publish(store)
+
+    store.move_cut(publish(store), Cut(seq=3))
+
+    current = store.current()
+    assert current is not None
+    assert (current.version, current.cut, current.fell_back) == (1, Cut(seq=3), "")
 
 
 def test_versions_that_are_there_can_be_signed(store: SnapshotStore) -> None:

@@ -65,6 +65,31 @@ def test_each_flipped_byte_is_noticed() -> None:
             Delta.of(bytes(broken))
 
 
+OLD, NEW = b"o" * 16, b"n" * 16
+
+
+@pytest.mark.parametrize("keys", [[NEW], [OLD, NEW], []])
+def test_one_that_is_signed_is_read_by_whoever_has_its_key_or_none(keys: list[bytes]) -> None:
+    assert Delta.of(delta().to_bytes(keys=[NEW, OLD]), keys=keys).number == 1
+
+
+@pytest.mark.parametrize("signing", [[], [OLD]])
+def test_one_without_a_signature_by_a_key_is_refused(tmp_path: Path, signing: list[bytes]) -> None:
+    DeltaFiles(tmp_path, keys=signing).write(delta())
+
+    with pytest.raises(SnapshotError, match=r"no key in snapshots\.signing_key_file signed it"):
+        DeltaFiles(tmp_path, keys=[NEW]).read(3, HASH)
+
+
+def test_each_flipped_byte_of_a_signed_one_is_noticed() -> None:
+    content = delta().to_bytes(keys=[NEW])
+    for position in range(len(content)):
+        broken = bytearray(content)
+        broken[position] ^= 1
+        with pytest.raises(SnapshotError, match="as it was written"):
+            Delta.of(bytes(broken), keys=[NEW])
+
+
 @pytest.mark.parametrize("keep", [0, 1, 50, 200, -1])
 def test_a_part_of_one_is_refused(keep: int) -> None:
     with pytest.raises(SnapshotError, match="as it was written"):

@@ -1,11 +1,11 @@
 // The panel of features that were not declared: names, kinds and levels that the version learned to read.
 
-import { count, make } from "./drawing.js";
+import { count, make, plain } from "./drawing.js";
 
 function rowOf({ name, levels, count: total }) {
   const more = levels !== null && total > levels.length ? `, and ${count(total - levels.length)} more` : "";
-  const said = levels === null ? "number" : `${levels.join(", ")}${more}`;
-  return make("tr", {}, make("th", { scope: "row" }, name), make("td", {}, said));
+  const said = levels === null ? "number" : `${levels.map(plain).join(", ")}${more}`;
+  return make("tr", {}, make("th", { scope: "row" }, plain(name)), make("td", {}, said));
 }
 
 function partOf(one) {

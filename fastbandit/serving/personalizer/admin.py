@@ -30,12 +30,10 @@ from fastbandit.serving.problems import Rejection
 from fastbandit.serving.promotion import write_promotion
 from fastbandit.serving.service import Service
 from fastbandit.storage.events import Who
-from fastbandit.storage.joined_rows import Row
 from fastbandit.storage.snapshot_version import Snapshot
 from fastbandit.storage.standing_requests import DELETION_FILE, RESET_FILE, ask
 
 _ENCODE = msgspec.json.Encoder().encode
-_EXPLAINED = 20
 _BY_COMMAND = "Versions are rolled back with `fastbandit rollback`, and made by the learner."
 _NO_POLICY = "An evaluation makes no learning settings.", "PUT learningMode to choose who decides."
 _NOT_READ = "A log that several services share is not read for a request."
@@ -218,22 +216,23 @@ class AdminRoutes:
                 fix="Send no policies, and enableOfflineExperimentation false.",
             )
         found = await asyncio.to_thread(self._judged, asked)
-        return 201, _ENCODE(found)
+        return 201, _ENCODE(found), found.id
 
     def _judged(self, asked: EvaluationContract) -> Evaluation:
-        rows = evaluations.judged_rows(self._folder, asked)
-        importance = [[name, f"{share:.4g}"] for name, share in self._importance(rows)]
+        most = self.service.config.personalizer.max_decisions
+        judged = evaluations.judged(self._folder, asked, most)
+        importance = [[name, f"{share:.4g}"] for name, share in self._importance(judged.latest)]
         id = secrets.token_hex(16)
-        found = evaluations.evaluation_of(asked, rows, id=id, importance=importance)
+        found = evaluations.evaluation_of(asked, judged, id=id, importance=importance)
         self._files.write(found)
         return found
 
-    def _importance(self, rows: list[Row]) -> list[tuple[str, float]]:
+    def _importance(self, decisions: list[str]) -> list[tuple[str, float]]:
         """Return the mean size of what each feature adds to a score, largest first."""
         sums: defaultdict[str, float] = defaultdict(float)
         serving, config = self.service.decider.serving, self.service.config
         known = Known(config.context.names, config.arms.title, self.service.follower.features_of)
-        found = [self.service.decision(row.decision) for row in rows[-_EXPLAINED:]]
+        found = [*map(self.service.decision, decisions)]
         some = [] if serving is None else [(serving, made) for made in found if made is not None]
         for serving, made in some:
             with suppress(Rejection):  # an arm that is gone cannot be explained
@@ -255,8 +254,8 @@ class AdminRoutes:
 
     async def feature_importances(self, query: bytes, key: str) -> Answer:
         self._check_own_log()
-        rows = await asyncio.to_thread(evaluations.latest_rows, self._folder, _EXPLAINED)
-        found = await asyncio.to_thread(self._importance, rows)
+        latest = await asyncio.to_thread(evaluations.latest_decisions, self._folder)
+        found = await asyncio.to_thread(self._importance, latest)
         return 200, _ENCODE([{"feature": name, "importance": share} for name, share in found])
 
     # -- health

@@ -10,7 +10,7 @@ import logging
 import time
 from dataclasses import replace
 from datetime import UTC, datetime
-from math import inf
+from math import ceil, inf
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +30,11 @@ from fastbandit.storage.events import Who
 _LOGGER = logging.getLogger("fastbandit.serving")
 MODES: dict[str, Who] = {"Online": "bandit", "Apprentice": "baseline"}
 _AGGREGATIONS = {"earliest": "first", "sum": "sum"}
+_TERMS = (
+    ("defaultReward", "default_reward"),
+    ("rewardWaitTime", "reward_wait_time"),
+    ("rewardAggregation", "reward_aggregation"),
+)
 _FOLLOW_SECONDS = 0.25
 
 
@@ -92,8 +97,34 @@ def check_changed(asked: ServiceConfiguration, shown: ServiceConfiguration) -> N
         _seconds("modelExportFrequency", asked.model_export_frequency, 1.0, 1e9)
     if asked.default_reward != shown.default_reward and not -1 <= asked.default_reward <= 1:
         raise _wrong("A reward is a number from -1 to 1.", "defaultReward", asked.default_reward)
-    if asked.log_retention_days == 0:
-        raise _wrong("Logs stay for 1 day or more, or for ever with -1.", "logRetentionDays", 0)
+    terms = [said for said, name in _TERMS if getattr(asked, name) != getattr(shown, name)]
+    if terms and asked.learning_mode != shown.learning_mode:
+        raise Rejection(
+            400,
+            "mode and terms",
+            f"A change of learningMode needs to come alone: got {' and '.join(terms)}, too.",
+            fix="Change the mode first, then the others; nothing was changed.",
+            field="learningMode",
+            value=asked.learning_mode,
+        )
+    _check_retention(asked, shown)
+
+
+def _check_retention(asked: ServiceConfiguration, shown: ServiceConfiguration) -> None:
+    """Reject days after which decisions would leave whose rewards are waited for."""
+    days, wait = asked.log_retention_days or 0, asked.reward_wait_time
+    least = ceil((seconds_of(wait) or 0.0) / 86_400) + 1
+    is_same = (days, wait) == (shown.log_retention_days, shown.reward_wait_time)
+    if not is_same and days != -1 and days < least:
+        raise Rejection(
+            400,
+            "short retention",
+            f"Logs stay for rewardWaitTime and a day, rounded up to {least} days, or for ever with "
+            f"-1: got {days}.",
+            fix="Correct it; nothing was changed.",
+            field="logRetentionDays",
+            value=days,
+        )
 
 
 def applied(config: Config, asked: ServiceConfiguration) -> Config:

@@ -31,6 +31,12 @@ _OF_OPERATION = {
     "/evaluations": "InvalidEvaluationContract",
     "/model": "InvalidModelImportFormat",
 }
+_OF_PROBLEM = {  # codes that are more exact than those of an operation
+    "no logs": "NoLogsExistInDateRange",
+    "too many decisions": "LogsSizeExceedAllowedLimit",
+    "mode and terms": "InvalidLearningModeServiceConfiguration",
+    "short retention": "InvalidLogRetentionDays",
+}
 _MISSING = {"/evaluations/{id}": "EvaluationNotFound", "/logs/properties": "LogsPropertiesNotFound"}
 
 
@@ -42,7 +48,8 @@ def not_carried_over(said: str, *, fix: str) -> Rejection:
 def as_error(rejection: Rejection, operation: str, *, is_old: bool) -> Rejection:
     """Return a rejection as Personalizer would have said it; 1.0 has few codes."""
     status = _STATUS.get(rejection.status, rejection.status)
-    code, problem = _code(status, operation), rejection.problem
+    problem = rejection.problem
+    code = _code(status, operation, problem.title)
     message = f"{problem.detail} {problem.fix}"
     if is_old and status in _OLD:
         error = Error(_OLD[status], message, problem.field, inner_error=InnerError(code))
@@ -55,9 +62,9 @@ def as_error(rejection: Rejection, operation: str, *, is_old: bool) -> Rejection
     return found
 
 
-def _code(status: int, operation: str) -> str:
+def _code(status: int, operation: str, title: str) -> str:
     if status == 400:
-        return _OF_OPERATION.get(operation, "BadRequest")
+        return _OF_PROBLEM.get(title) or _OF_OPERATION.get(operation, "BadRequest")
     if status == 404:
         return _MISSING.get(operation, _NEW[404])
     return _NEW.get(status, "InternalServerError" if status >= 500 else "BadRequest")

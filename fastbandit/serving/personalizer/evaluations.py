@@ -1,4 +1,4 @@
-"""Offline evaluations: what was chosen, the first action of each rank, and chance, on the log.
+"""Offline evaluations: what was chosen, the baseline's action, and chance, on the log.
 
 Personalizer's summaries are those of IPS and SNIPS (`fastbandit.evaluation.estimators`). A finished
 evaluation is a file in the data folder.
@@ -7,7 +7,8 @@ evaluation is a file in the data folder.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections import deque
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -29,16 +30,18 @@ from fastbandit.serving.personalizer.schemas import (
 from fastbandit.serving.problems import Rejection, wrong_field
 from fastbandit.settings.durations import duration_of
 from fastbandit.storage.data_folder import LOG_FILE
-from fastbandit.storage.joined_rows import Bounds, Row, joined_rows
+from fastbandit.storage.joined_rows import Bounds, Row, count_decisions, joined_rows
 from fastbandit.storage.log_reader import one_moment_of
+from fastbandit.storage.sqlite_files import all_rows
 
 FOLDER = "evaluations"
 _ID = re.compile(r"[0-9a-f]{1,64}\Z")
 _WINDOWS = 24
-_SINCE = """
-SELECT coalesce((SELECT seq FROM decisions ORDER BY seq DESC LIMIT 1 OFFSET ?), 0)
+EXPLAINED = 20
+_LATEST = f"""
+SELECT id FROM decisions WHERE context <> '[]' AND arms <> '[]' ORDER BY seq DESC LIMIT {EXPLAINED}
 """
-_POLICIES = (("Online", "what was chosen"), ("Baseline", "first action"), ("Random", "uniform"))
+_POLICIES = (("Online", "what was chosen"), ("Baseline", "baseline action"), ("Random", "uniform"))
 Floats = NDArray[np.float64]
 
 
@@ -57,25 +60,66 @@ def _utc(at: datetime, name: str) -> datetime:
         raise wrong_field(said, fix="Send such a time.", field=field, value=str(at)) from error
 
 
-def judged_rows(folder: Path, asked: EvaluationContract) -> list[Row]:
-    """Return the decisions of a time that a policy can be judged on, or reject it."""
+@dataclass(frozen=True)
+class Judged:
+    """What policies are judged on: when decisions were made, and what came of each.
+
+    `weights` hold how much likelier each policy takes what was chosen; `latest` are the last ids.
+    """
+
+    at: Floats
+    rewards: Floats
+    weights: dict[str, Floats]
+    latest: list[str]
+
+
+def judged(folder: Path, asked: EvaluationContract, most: int) -> Judged:
+    """Return the decisions of a time that a policy can be judged on, or reject it.
+
+    What is held of each is a few numbers: the rows of a log may be large.
+    """
     bounds = Bounds(since=asked.start_time, until=asked.end_time)
+    numbers, latest = [np.empty((0, 4))], deque[str](maxlen=EXPLAINED)
     try:
         with one_moment_of(folder / LOG_FILE) as log:
-            every = [row for batch in joined_rows(log, bounds) for row in batch]
+            _check_count(count_decisions(log, bounds), most)
+            for batch in joined_rows(log, bounds):
+                rows = [row for row in batch if row.reward is not None and _propensity(row) > 0]
+                latest.extend(row.decision for row in rows)
+                numbers.append(np.array([*map(_numbers_of, rows)]).reshape(-1, 4))
     except LogError as error:
         raise _no_logs(str(error)) from error
-    rows = [row for row in every if row.reward is not None and _propensity(row) > 0]
-    if len(rows) < 2:
+    at, rewards, baseline, random = np.concatenate(numbers).T
+    if len(at) < 2:
         raise _no_logs("An evaluation needs two decisions with a reward and a probability.")
-    return rows
+    weights = {"Online": np.ones(len(at)), "Baseline": baseline, "Random": random}
+    return Judged(at, rewards, weights, [*latest])
 
 
-def latest_rows(folder: Path, count: int) -> list[Row]:
-    """Return the last decisions of a log, at most so many."""
+def _check_count(count: int, most: int) -> None:
+    if count > most:
+        raise Rejection(
+            400,
+            "too many decisions",
+            f"An evaluation needs a time of at most {most:,} decisions: got {count:,}.",
+            fix="Choose a shorter time, or raise personalizer.max_decisions.",
+            field="startTime",
+            value=count,
+        )
+
+
+def _numbers_of(row: Row) -> tuple[float, float | None, float, float]:
+    """Return the time and the reward of a decision, and the weights of baseline and chance."""
+    share = _propensity(row)
+    is_baselines = row.decided_by == "baseline"  # or `other` is what that would have taken
+    baseline = 1.0 if is_baselines else (row.other == row.arms[0]) / share
+    return row.at.timestamp(), row.reward, baseline, 1.0 / max(1, len(row.eligible or ())) / share
+
+
+def latest_decisions(folder: Path) -> list[str]:
+    """Return the ids of the last decisions of a log."""
     with one_moment_of(folder / LOG_FILE) as log:
-        first: Any = next(iter(log.execute(_SINCE, (count - 1,))))
-        return [row for batch in joined_rows(log, Bounds(since=first[0])) for row in batch][-count:]
+        return [id for (id,) in all_rows(log, _LATEST)]
 
 
 def _no_logs(said: str) -> Rejection:
@@ -88,10 +132,10 @@ def _propensity(row: Row) -> float:
 
 
 def evaluation_of(
-    asked: EvaluationContract, rows: Sequence[Row], *, id: str, importance: list[list[str]]
+    asked: EvaluationContract, found: Judged, *, id: str, importance: list[list[str]]
 ) -> Evaluation:
     """Return what each policy would have earned."""
-    results = [_result(name, said, rows, asked) for name, said in _POLICIES]
+    results = [_result(name, said, found, asked) for name, said in _POLICIES]
     best = max(results, key=lambda one: one.total_summary.average_reward)
     return Evaluation(
         id=id,
@@ -108,27 +152,18 @@ def evaluation_of(
     )
 
 
-def _result(name: str, said: str, rows: Sequence[Row], asked: EvaluationContract) -> PolicyResult:
-    weights = np.array([_target(name, row) / _propensity(row) for row in rows])
-    if name == "Online":
-        weights = np.ones(len(rows))
-    rewards, at = np.array([row.reward for row in rows]), [row.at for row in rows]
-    first, last = max(asked.start_time, at[0]), min(asked.end_time, at[-1])
+def _result(name: str, said: str, found: Judged, asked: EvaluationContract) -> PolicyResult:
+    at, rewards, weights = found.at, found.rewards, found.weights[name]
+    first = max(asked.start_time, datetime.fromtimestamp(at.min(), UTC))
+    last = min(asked.end_time, datetime.fromtimestamp(at.max(), UTC))
     width = max(timedelta(seconds=1), (last - first) / _WINDOWS)
-    window = np.array([int((one - first) / width) for one in at])
+    window = ((at - first.timestamp()) / width.total_seconds()).astype(int)
     summaries = [
         _summary(weights[window == n], rewards[window == n], at=first + n * width, width=width)
         for n in np.unique(window).tolist()
     ]
     total = _summary(weights, rewards, at=first, width=max(width, last - first))
     return PolicyResult(name, said, name, summaries, total)
-
-
-def _target(name: str, row: Row) -> float:
-    """Return how likely a policy would have taken what was chosen."""
-    if name == "Random":
-        return 1.0 / max(1, len(row.eligible or ()))
-    return float(bool(row.eligible) and row.eligible[0] == row.arms[0])
 
 
 def _summary(weights: Floats, rewards: Floats, *, at: datetime, width: timedelta) -> Any:

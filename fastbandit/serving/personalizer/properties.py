@@ -15,8 +15,9 @@ from fastbandit.storage.snapshot_version import Snapshot
 from fastbandit.storage.sqlite_files import all_rows
 
 _RANGE = """
-SELECT min(at), max(at), count(*), (SELECT count(*) FROM rewards) FROM decisions WHERE arms <> '[]'
-"""
+SELECT min(at), max(at), count(*), (SELECT count(*) FROM rewards WHERE status <> 'unknown')
+FROM decisions WHERE arms <> '[]'
+"""  # without arms are those that are deferred, whose rewards are of unknown events
 
 
 def log_properties(folder: Path) -> LogsProperties:

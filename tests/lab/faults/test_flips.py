@@ -26,11 +26,24 @@ def test_one_bit_of_one_file_is_flipped(tmp_path: Path) -> None:
     assert contents[name][bit // 8] == 1 << (bit % 8)
 
 
+def test_the_pointer_is_removed_or_a_bit_of_it_flipped(tmp_path: Path) -> None:
+    found = set()
+    for seed in range(8):
+        (tmp_path / "pointer").write_bytes(bytes(9))
+        what = campaign._lose(tmp_path / "pointer", np.random.default_rng(seed))
+        is_there = (tmp_path / "pointer").exists()
+        assert is_there == what.startswith("bit ")
+        found.add(is_there)
+
+    assert found == {True, False}
+
+
 @pytest.mark.parametrize(
     ("change", "status"),
     [
         ({}, 0),
         ({"older": 1}, 1),
+        ({"older": 1, "pointers": 1}, 0),
         ({"unsaid": 1}, 1),
         ({"lost": 1}, 1),
         ({"reused": 1}, 1),
@@ -50,8 +63,8 @@ def test_the_bars_are_all_of_them(
 
 
 @pytest.mark.slow
-def test_an_older_version_stands_in_for_a_flipped_one() -> None:
+def test_an_older_version_stands_in_for_a_flipped_one_and_the_newest_for_no_pointer() -> None:
     report = flip_bits(2, seed=3, arms=100)
 
     assert report.is_whole, report.wrong
-    assert len(report.seconds) == 2
+    assert (report.older, report.pointers, len(report.seconds)) == (1, 1, 2)

@@ -30,9 +30,10 @@ def test_the_report_asks_for_enough_connections() -> None:
 
 @pytest.mark.slow
 def test_a_service_bears_what_has_no_key() -> None:
-    report = unauthenticated(headers=2, bodies=4, slow=60)
+    report = unauthenticated(headers=2, bodies=4, unread=8, slow=60)
 
-    assert [one.name for one in report.attacks] == ["nothing", "headers", "bodies", "slow"]
+    names = ["nothing", "headers", "bodies", "unread", "slow"]
+    assert [one.name for one in report.attacks] == names
     assert all(one.failed == 0 and one.asked > 0 for one in report.attacks)
-    assert [one.ended for one in report.attacks] == [0, 2, 4, 60]
+    assert [one.ended for one in report.attacks] == [0, 2, 4, 8, 60]
     assert all(one.grown_bytes < 64 * 2**20 for one in report.attacks)

@@ -18,7 +18,7 @@ from fastbandit.serving.promotion import read_promotion
 from fastbandit.settings.service import Config
 from fastbandit.storage.backups import PERSONALIZER_FILE
 from tests.serving.little_named import CONTEXT, events_of
-from tests.serving.personalizer.little_personalizer import Client, tell
+from tests.serving.personalizer.little_personalizer import NEW, Client, tell
 
 ASKED: dict[str, Any] = {
     "rewardWaitTime": "PT20M",
@@ -67,6 +67,7 @@ def test_in_apprentice_mode_the_first_action_is_taken_and_the_bandit_only_compar
     config: Config,
 ) -> None:
     async def story(client: Client) -> None:
+        await client("PUT", "/configurations/service", ASKED)
         asked = ASKED | {"learningMode": "Apprentice"}
         reply = await client("PUT", "/configurations/service", asked)
         assert reply.body["learningMode"] == "Apprentice"
@@ -117,6 +118,42 @@ def test_what_cannot_be_set_is_rejected_and_changes_nothing(
     tell(config, story, base="/personalizer/v1.1-preview.3")
 
 
+def test_a_change_of_the_mode_comes_alone(config: Config) -> None:
+    async def story(client: Client) -> None:
+        before = (await client("GET", "/configurations/service")).body
+        for name in ("defaultReward", "rewardWaitTime", "rewardAggregation"):
+            wrong = before | {"learningMode": "Apprentice", name: ASKED[name]}
+            reply = await client("PUT", "/configurations/service", wrong)
+            error = reply.body["error"]
+            code = "InvalidLearningModeServiceConfiguration"
+            assert (reply.status, error["code"], error["target"]) == (400, code, "learningMode")
+            assert name in error["message"]
+        assert (await client("GET", "/configurations/service")).body == before
+        other = before | {"learningMode": "Apprentice", "explorationPercentage": 0.3}
+        assert (await client("PUT", "/configurations/service", other)).status == 200
+
+    tell(config, story, base=NEW)
+
+
+@pytest.mark.parametrize(("wait", "least"), [("PT10M", 2), ("P1D", 2), ("P1DT1S", 3)])
+def test_logs_stay_for_the_time_for_rewards_and_a_day(
+    config: Config, wait: str, least: int
+) -> None:
+    async def story(client: Client) -> None:
+        asked = ASKED | {"rewardWaitTime": wait}
+        for days in (least - 1, 0):
+            wrong = asked | {"logRetentionDays": days}
+            reply = await client("PUT", "/configurations/service", wrong)
+            error = reply.body["error"]
+            assert (reply.status, error["code"]) == (400, "InvalidLogRetentionDays")
+            assert error["target"] == "logRetentionDays"
+        for days in (least, -1):
+            right = asked | {"logRetentionDays": days}
+            assert (await client("PUT", "/configurations/service", right)).status == 200
+
+    tell(config, story, base=NEW)
+
+
 WIDE: dict[str, Any] = {
     "reward__wait_seconds": 14 * 86_400 + 1 / 3,
     "reward__default": 5.0,
@@ -159,6 +196,7 @@ def test_what_is_wider_stays_as_it_is_where_something_else_is_put(
 
 def test_what_is_null_or_left_out_stays_as_it_is(config: Config) -> None:
     async def story(client: Client) -> None:
+        await client("PUT", "/configurations/service", ASKED)
         asked = ASKED | {"learningMode": "Apprentice"}
         before = (await client("PUT", "/configurations/service", asked)).body
         some = {name: value for name, value in ASKED.items() if name != "logRetentionDays"}
@@ -199,7 +237,8 @@ def test_a_sum_of_binary_rewards_is_named_as_what_is_wrong(make: Callable[..., C
 
 def test_in_apprentice_mode_our_own_selects_go_on(make: Callable[..., Config]) -> None:
     async def story(client: Client) -> None:
-        await client("PUT", "/configurations/service", ASKED | {"learningMode": "Apprentice"})
+        for mode in ("Online", "Apprentice"):
+            await client("PUT", "/configurations/service", ASKED | {"learningMode": mode})
         arms = [{"id": id} for id in "dcb"]
         own = await client.ask("POST", "/v1/select", {"context": CONTEXT, "arms": arms})
         assert (own.body["arms"], own.body["decided_by"]) == (["d"], "baseline"), own

@@ -11,7 +11,6 @@ from fastbandit.settings.limits import LimitsConfig
 from fastbandit.settings.service import Config
 from tests.serving.little_named import events_of
 from tests.serving.personalizer.little_personalizer import NEW, Client, rank_of, tell
-from tests.serving.personalizer.test_configuration import ASKED
 from tests.serving.personalizer.test_rewards import joined
 
 SLOTS = [
@@ -88,7 +87,8 @@ def test_a_retry_of_slots_gets_the_same_answer_though_another_decides_by_now(
             for n in range(9)
         ]
         first = [await client("POST", "/multislot/rank", body) for body in bodies]
-        asked = ASKED | {"learningMode": "Apprentice"}
+        shown = (await client("GET", "/configurations/service")).body
+        asked = shown | {"learningMode": "Apprentice"}
         assert (await client("PUT", "/configurations/service", asked)).status == 200
         again = [await client("POST", "/multislot/rank", body) for body in bodies]
         assert [one.body for one in again] == [one.body for one in first]

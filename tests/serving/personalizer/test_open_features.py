@@ -56,24 +56,60 @@ def test_namespaces_come_together_in_one_context(service: Config) -> None:
     assert bare.context == {}
 
 
-@pytest.mark.parametrize(
-    ("context", "target"),
-    [
-        ([{f"n{n}": 1 for n in range(10_000)}], "context"),
-        ([{"deep": nested(10)}], "context"),
-    ],
-)
-def test_more_than_a_service_can_bear_is_rejected(
-    service: Config, context: list[Any], target: str
+MANY, DEEP = {f"n{n}": 1 for n in range(10_000)}, {"deep": nested(10)}
+COUNT, DEPTH = "at most 1,000 features", "nested at most 8 deep"
+REWARD, ACTIVATE = "/events/one/reward", "/events/one/activate"
+BAD: dict[str, tuple[str, Any, int, str | None, str]] = {
+    "10,000 features": ("/rank", ([MANY], ACTIONS), 400, "context", COUNT),
+    "10,000 features of an action": (
+        "/rank",
+        (CONTEXT, [{"id": "a", "features": [MANY]}]),
+        400,
+        "arms[0].features",
+        COUNT,
+    ),
+    "nested ten deep": ("/rank", ([DEEP], ACTIONS), 400, "context", DEPTH),
+    "nested ten deep in an action": (
+        "/rank",
+        (CONTEXT, [*ACTIONS, {"id": "a", "features": [DEEP]}]),
+        400,
+        "arms[3].features",
+        DEPTH,
+    ),
+    "an id twice": ("/rank", (CONTEXT, [*ACTIONS, ACTIONS[0]]), 400, "actions[3].id", "own"),
+    "no actions": ("/rank", (CONTEXT, []), 400, "actions", "length >= 1"),
+    "an unknown event": ("/events/never/reward", {"value": 1}, 204, None, ""),
+    "activated twice": (ACTIVATE, None, 204, None, ""),
+}
+
+
+@pytest.mark.parametrize("named", BAD)
+def test_a_bad_request_is_answered_as_documented_and_nothing_is_lost(
+    service: Config, named: str
 ) -> None:
+    path, sent, status, target, said = BAD[named]
+    if isinstance(sent, tuple):
+        sent = {"contextFeatures": sent[0], "actions": sent[1]}
+
     async def story(client: Client) -> None:
-        reply = await client("POST", "/rank", {"contextFeatures": context, "actions": ACTIONS})
-        error = reply.body["error"]
-        assert (reply.status, error["code"]) == (400, "InvalidRankRequest"), reply
-        assert error["target"].startswith(target)
+        body = {"contextFeatures": CONTEXT, "actions": ACTIONS, "eventId": "one"}
+        first = await client("POST", "/rank", body | {"deferActivation": True})
+        assert (await client("POST", ACTIVATE)).status == 204
+        reply = await client("POST", path, sent)
+        assert reply.status == status, reply
+        if status == 400:
+            error = reply.body["error"]
+            assert (error["code"], error["target"]) == ("InvalidRankRequest", target)
+            assert said in error["message"]
+        assert (await client("POST", REWARD, {"value": 0.5})).status == 204
+        assert (await client("POST", "/rank", body | {"eventId": "two"})).status == 201
+        assert first.body["eventId"] == "one"
 
     tell(service, story, base=NEW)
-    assert events_of(service) == []
+    found = [(getattr(one, "id", ""), getattr(one, "status", "")) for one in events_of(service)]
+    unknown = [("", "unknown")] if named == "an unknown event" else []
+    own = [("deferred one", ""), ("one", ""), *unknown, ("", "counted"), ("two", "")]
+    assert found == own
 
 
 def test_it_learns_what_pays(tmp_path: Path) -> None:

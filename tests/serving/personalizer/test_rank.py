@@ -10,7 +10,6 @@ import pytest
 from fastbandit.settings.service import Config
 from tests.serving.little_named import events_of
 from tests.serving.personalizer.little_personalizer import Client, rank_of, tell
-from tests.serving.personalizer.test_configuration import ASKED
 
 
 def test_one_of_the_actions_is_chosen_and_the_probabilities_sum_to_one(config: Config) -> None:
@@ -99,7 +98,8 @@ def test_the_probabilities_of_a_retry_sum_to_one_where_the_baseline_decides_by_n
     async def story(client: Client) -> None:
         first = [await client.rank("x", "y", "z", eventId=f"n{n}") for n in range(9)]
         assert "x" in {one["rewardActionId"] for one in first}
-        asked = ASKED | {"learningMode": "Apprentice"}
+        shown = (await client("GET", "/configurations/service")).body
+        asked = shown | {"learningMode": "Apprentice"}
         assert (await client("PUT", "/configurations/service", asked)).status == 200
         for one in first:
             again = await client.rank("x", "y", "z", eventId=one["eventId"])

@@ -26,6 +26,7 @@ from fastbandit.storage.archive import Archive
 from fastbandit.storage.events import DecisionMade, RewardCame, TimePassed
 from fastbandit.storage.history_files import HistoryFiles
 from fastbandit.storage.retention import DAY, Left, delete_asked, retain
+from fastbandit.storage.snapshot_store import SnapshotStore
 from fastbandit.storage.sqlite_files import connect
 from fastbandit.storage.sqlite_log import SqliteLog
 from fastbandit.storage.standing_requests import DELETION_FILE, ask, asked_in
@@ -273,3 +274,21 @@ def test_what_waits_for_rewards_is_not_deleted(
 
     assert log._log.read()[0].seq == seq
     assert log._log.append([RewardCame("slow", 1.0)])[0].status == "counted"
+
+
+def test_after_a_rollback_it_learns_on_without_what_was_deleted(
+    folder: tuple[Config, LittleLog], tmp_path: Path
+) -> None:
+    config, log = folder
+    ask(tmp_path / DELETION_FILE, seq=log._log.last)
+    deleted(config)
+    SnapshotStore(tmp_path / "snapshots").rollback()
+    count = current_of(config).cut.interactions
+
+    log.decide(60)
+    learn_all(Learner(config))
+
+    assert current_of(config).cut.interactions > count
+    history = learned_by(config).history
+    assert history is not None
+    assert len(history) > count

@@ -15,9 +15,11 @@ from fastbandit.cores import one_thread
 from fastbandit.errors import MissingExtraError
 from fastbandit.progress import Progress, silent
 from lab.bakeoff.play import Agent, play
-from lab.bakeoff.results import Key, notes_of, read_result, write
+from lab.bakeoff.results import GROUP, Key, notes_of, read_result, write
 from lab.bakeoff.sets import Set, Setting
 from lab.bakeoff.systems import System
+from lab.experiments.kept import keep_rows, not_kept, read_rows
+from lab.experiments.results import code_commit
 
 _LOOK_SECONDS = 0.2
 
@@ -75,13 +77,15 @@ class Baker:
     """Makes runs and writes their results; keeps the last setting, which many systems share.
 
     A set that cannot be loaded, and a library that is not installed, leave no result: they may come
-    later. Any other failure, of making an agent or of playing, is a result.
+    later. Any other failure, of making an agent or of playing, is a result. `commit` is that of the
+    code when it began: files may change while many runs are made.
     """
 
     folder: Path
     data: Path | None
     most_seconds: float
     measure: Measure = measure_nothing
+    commit: str | None = field(default_factory=lambda: code_commit())
     _last: tuple[tuple[str, int], Setting] | None = field(default=None, init=False)
 
     def __call__(self, job: Job, *, report: Callable[[int], None]) -> dict[str, Any]:
@@ -109,7 +113,7 @@ class Baker:
         except Exception as error:
             found["error"] = describe_error(error)
         found["seconds"] = time.perf_counter() - started
-        return write(job.key.path(self.folder), job.key, found)
+        return write(job.key.path(self.folder), job.key, found, commit=self.commit)
 
     def _setting(self, job: Job) -> Setting:
         name = (job.set.name, job.seed)
@@ -143,18 +147,22 @@ def bake(
     most_seconds: float = 600.0,
     is_retried: bool = False,
     measure: Measure = measure_nothing,
+    keep: Path | None = None,
     progress: Progress = silent,
 ) -> tuple[list[dict[str, Any]], list[tuple[Job, str]]]:
     """Make the runs that are not there yet; return all results, and what could not be tried.
 
-    With `is_retried` those that failed before are made again.
+    With `is_retried` those that failed before are made again. With `keep` a run that has a row
+    there is not made, and each new one is added to it as soon as it is made.
     """
+    jobs = not_kept(keep, jobs, key_of=lambda job: job.key, is_retried=is_retried)
     made = {number: _made(job, folder, is_retried) for number, job in enumerate(jobs)}
     todo = [number for number, result in made.items() if result is None]
     missing: list[tuple[Job, str]] = []
     steps = dict.fromkeys(todo, 0)
     total = sum(jobs[number].set.rounds for number in todo)
     baker = Baker(folder.resolve(), data and data.resolve(), most_seconds, measure)
+    keep_rows(keep, [result for result in made.values() if result is not None])
     with closing(engine.run(baker, [jobs[number] for number in todo])) as news:
         for item in news:
             number = todo[item.job]
@@ -163,12 +171,23 @@ def bake(
             progress(sum(steps.values()), total, f"{job.system.name} on {job.set.name}")
             if item.error is not None:  # its process died
                 found = {"arms": None, "error": item.error, "seconds": None}
-                made[number] = write(job.key.path(folder), job.key, found)
+                made[number] = write(job.key.path(folder), job.key, found, commit=baker.commit)
             elif item.is_over and "missing" in item.result:
                 missing.append((job, item.result["missing"]))
             elif item.is_over:
                 made[number] = item.result
+            if item.is_over and (result := made[number]) is not None:
+                keep_rows(keep, [result])
     return [result for result in made.values() if result is not None], missing
+
+
+def kept_results(
+    keep: Path, sets: Sequence[Set], systems: Sequence[System]
+) -> list[dict[str, Any]]:
+    """Return the rows of a file for all seeds of sets and systems."""
+    asked = {(e.name, e.rounds, e.batch, system.name) for e in sets for system in systems}
+    rows = read_rows(keep) if keep.exists() else []
+    return [row for row in rows if tuple(row.get(name) for name in GROUP) in asked]
 
 
 def _made(job: Job, folder: Path, is_retried: bool) -> dict[str, Any] | None:

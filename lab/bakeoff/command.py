@@ -15,7 +15,7 @@ from fastbandit.cluster.engine import engine_for
 from fastbandit.declaration import known_name
 from fastbandit.errors import SettingError
 from fastbandit.progress import progress_bar
-from lab.bakeoff.bake import Job, bake, jobs_of
+from lab.bakeoff.bake import Job, bake, jobs_of, kept_results
 from lab.bakeoff.options import figure_option, run_options
 from lab.bakeoff.page import figure_of, text_of, write_figure, write_into
 from lab.bakeoff.results import Row, summarise
@@ -63,6 +63,7 @@ def bakeoff_command(
     batch: int | None,
     data: Path | None,
     out: Path,
+    keep: Path | None,
     most_seconds: float,
     retry_failed: bool,
     made_only: bool,
@@ -91,8 +92,11 @@ def bakeoff_command(
             data=data,
             most_seconds=most_seconds,
             is_retried=retry_failed,
+            keep=keep,
             progress=progress,
         )
+    if keep is not None:
+        results = kept_results(keep, entries, chosen_systems)
     rows = summarise(results)
     stamp = stamp_of(command_line("experiment bakeoff"), results)
     text = text_of(rows, entries, chosen_systems) if rows else "No run could be made."

@@ -32,6 +32,11 @@ def run_options(folder: str) -> Decorator:
             help="Results, a file for each run; those that are there are not made again.",
         ),
         click.option(
+            "--keep",
+            type=click.Path(path_type=Path),
+            help="File of rows: make no run that has one, add new ones, show all.",
+        ),
+        click.option(
             "--most-seconds",
             default=600.0,
             show_default=True,

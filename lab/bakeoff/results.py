@@ -12,11 +12,12 @@ import numpy as np
 
 from fastbandit import __version__
 from lab.bakeoff.play import Played
-from lab.experiments.results import FORMAT, code_commit, write_beside
+from lab.experiments.results import FORMAT, write_beside
 from lab.experiments.results import read_result as read_result
 from lab.experiments.sections import file_name
 
 KIND = "bakeoff"
+GROUP = ("set", "rounds", "batch", "system")
 _MEASURES = ("share", "last_quarter", "update_cpu_seconds", "decision_cpu_us")
 
 
@@ -37,10 +38,10 @@ class Key:
         return folder / file_name(self.set) / system / name
 
 
-def write(path: Path, key: Key, found: Mapping[str, Any]) -> dict[str, Any]:
-    """Write what a run found, whole or not at all, and return it as it would be read."""
+def write(path: Path, key: Key, found: Mapping[str, Any], *, commit: str | None) -> dict[str, Any]:
+    """Write what a run of code found, whole or not at all, and return it as it would be read."""
     result = {"format": FORMAT, "kind": KIND, **asdict(key), **found}
-    result |= {"version": __version__, "commit": code_commit()}
+    result |= {"version": __version__, "commit": commit}
     text = json.dumps(result, indent=1, allow_nan=False)
     path.parent.mkdir(parents=True, exist_ok=True)
     write_beside(path, text)
@@ -114,7 +115,7 @@ def grouped(results: Iterable[Mapping[str, Any]]) -> dict[tuple[Any, ...], list[
     """Return the results of all seeds by set, rounds, batch and system, in the order they come."""
     groups: dict[tuple[Any, ...], list[Mapping[str, Any]]] = {}
     for result in results:
-        group = tuple(result[name] for name in ("set", "rounds", "batch", "system"))
+        group = tuple(result[name] for name in GROUP)
         groups.setdefault(group, []).append(result)
     return groups
 

@@ -11,7 +11,7 @@ import click
 from fastbandit.cluster.engine import engine_for
 from fastbandit.demo.page import make_folder
 from fastbandit.progress import progress_bar
-from lab.bakeoff.bake import bake, jobs_of
+from lab.bakeoff.bake import bake, jobs_of, kept_results
 from lab.bakeoff.command import failures, names_of
 from lab.bakeoff.options import figure_option, run_options
 from lab.bakeoff.page import write_figure, write_into
@@ -70,6 +70,7 @@ def equal_latency_command(
     batch: int,
     data: Path | None,
     out: Path,
+    keep: Path | None,
     most_seconds: float,
     retry_failed: bool,
     made_only: bool,
@@ -98,9 +99,12 @@ def equal_latency_command(
             data=data,
             most_seconds=most_seconds,
             is_retried=retry_failed,
+            keep=keep,
             measure=measure,
             progress=progress,
         )
+    if keep is not None:
+        results = kept_results(keep, entries, players)
     rows = rows_of(results)
     text = text_of(rows, entries, players) if rows else "No run could be made."
     if picture is not None and rows:

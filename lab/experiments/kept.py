@@ -1,27 +1,31 @@
 """Kept rows: one short line a run, in the repository, so that seeds add up over sessions.
 
 A row is a result file without what no table shows, its numbers with six digits; a note of a dataset
-stands in the first of its rows alone. Only runs of committed code are kept.
+stands in the first of its rows alone. Only runs of committed code are kept. Rows are of
+experiments, or of sets that systems played (`lab.bakeoff`), which have a file of their own.
 """
 
 from __future__ import annotations
 
 import json
 import subprocess
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from fastbandit import __version__
 from fastbandit.errors import DataError
-from lab.experiments.results import FORMAT, REAL_FACES, Key, code_commit, write_beside
+from lab.experiments.results import FORMAT, REAL_FACES, code_commit, write_beside
 
 Row = dict[str, Any]
+Job = TypeVar("Job")
 
 _NAMES = ("kind", "dataset", "options", "preset", "policy", "rounds", "batch", "device", "machine")
+_NAMES_OF_SETS = ("kind", "set", "rounds", "batch", "system")
 _LEFT_OUT = ("format", "qualities", "curve", "settings", "seconds")
+_LEFT_OUT_OF_SETS = ("earned", "best", "played", "cpu_seconds", "warm_cpu_seconds")
 _DIGITS = 6
 
 
@@ -65,15 +69,31 @@ def newest(results: Iterable[Mapping[str, Any]]) -> list[Row]:
     return [found[name] for name in sorted(found)]
 
 
-def not_kept(path: Path | None, keys: Sequence[Key]) -> list[Key]:
-    """Return the runs of which a file has no row of this version; code needs to be committed."""
-    if path is None:
-        return list(keys)
+def not_kept(
+    path: Path | None,
+    jobs: Sequence[Job],
+    *,
+    key_of: Callable[[Job], Any] = lambda job: job,
+    is_retried: bool = False,
+) -> list[Job]:
+    """Return the runs of which a file has no row of this version; code needs to be committed.
+
+    With `is_retried` a row of a run that failed does not count.
+    """
+    if path is None or not jobs:
+        return list(jobs)
     _check_committed(code_commit())
-    rows = read_rows(path) if path.exists() else []
-    made = {_name(row) for row in rows if row.get("version") == __version__}
-    kinds = ("play", "replay", "training")
-    return [key for key in keys if made.isdisjoint(_name(asdict(key) | {"kind": k}) for k in kinds)]
+    rows = [row for row in (read_rows(path) if path.exists() else ()) if _is_new(row)]
+    made = {_name(row) for row in rows if not (is_retried and row.get("error"))}
+    return [job for job in jobs if made.isdisjoint(_names_of(asdict(key_of(job))))]
+
+
+def _is_new(row: Mapping[str, Any]) -> bool:
+    return row.get("version") == __version__
+
+
+def _names_of(key: Row) -> list[str]:
+    return [_name(key | {"kind": kind}) for kind in ("play", "replay", "training", "bakeoff")]
 
 
 def _check_committed(commit: str | None) -> None:
@@ -96,13 +116,15 @@ def _check(result: Mapping[str, Any]) -> None:
 def _name(result: Mapping[str, Any]) -> str:
     """Return what tells a run from others; sorted by it, rows are in order."""
     seed = f"{result.get('seed') or 0:06}"
-    return json.dumps([*(result.get(name) for name in _NAMES), seed], sort_keys=True)
+    names = _NAMES_OF_SETS if "set" in result else _NAMES
+    return json.dumps([*(result.get(name) for name in names), seed], sort_keys=True)
 
 
 def _lines(rows: Sequence[Row]) -> Iterable[str]:
     told: set[str] = set()
     for row in rows:
-        short = {name: _rounded(v) for name, v in row.items() if name not in _LEFT_OUT}
+        left_out = _LEFT_OUT + (_LEFT_OUT_OF_SETS if "set" in row else ())
+        short = {name: _rounded(v) for name, v in row.items() if name not in left_out}
         where = json.dumps([row.get("dataset"), row.get("options")], sort_keys=True)
         notes = [n for n in row.get("notes") or () if n == REAL_FACES or where + n not in told]
         told |= {where + note for note in notes}

@@ -58,7 +58,8 @@ _PAIRED = {"play": ("earned", "best"), "scaling": ("arms", "seconds")}
 def load_results(*folders: Path) -> list[Result]:
     """Read all results and kept rows below folders; of one play made twice, the newer code's.
 
-    A result that lacks what its kind needs is refused.
+    Rows of sets that systems played are of other pages, and left out. A result that lacks what its
+    kind needs is refused.
     """
     found = [pair for folder in folders for pair in _below(folder)]
     if not found:
@@ -80,7 +81,7 @@ def load_results(*folders: Path) -> list[Result]:
 def _below(folder: Path) -> Iterator[tuple[Path, Result]]:
     yield from zip(sorted(folder.rglob("*.json")), read_results(folder), strict=True)
     for path in sorted(folder.rglob("*.jsonl")):
-        yield from ((path, row) for row in read_rows(path))
+        yield from ((path, row) for row in read_rows(path) if row.get("kind") != "bakeoff")
 
 
 def _trouble(result: Result) -> str | None:

@@ -90,6 +90,11 @@ _DEAR = (
         ("docs/results-older.md",),
         "the result files were not kept",
     ),
+    (
+        "python -m lab experiment equal-latency",
+        ("equal latency",),
+        "hours: --keep makes the page of kept rows",
+    ),
     ("python -m lab experiment bakeoff", ("bakeoff",), "minutes to hours, or peers' libraries"),
     ("python -m lab bench gpu", ("bench gpu",), "needs a GPU"),
     ("python -m lab bench log", ("bench log",), "needs PostgreSQL and a quiet machine"),

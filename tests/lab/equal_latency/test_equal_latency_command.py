@@ -97,3 +97,28 @@ def test_the_command_writes_page_and_figure_and_makes_no_run_twice(
     assert "(peers.svg)" in page.read_text()
     assert "old" not in page.read_text()
     assert picture.read_text().startswith("<?xml")
+
+
+def test_a_page_is_written_from_kept_rows_of_all_seeds_without_a_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("lab.equal_latency.command.engine_for", here)
+    monkeypatch.setattr("lab.equal_latency.measure._SECONDS", 0.01)
+    for module in ("lab.experiments.kept", "lab.bakeoff.bake"):
+        monkeypatch.setattr(f"{module}.code_commit", lambda: "0123456789abcdef")
+    page, rows = tmp_path / "page.md", tmp_path / "peers.jsonl"
+    page.write_text("<!-- equal latency -->\n<!-- end of equal latency -->\n")
+    asks = ["--sets", "h2", "--arms", 50, "--rounds", 60, "--batch", 30]
+    asks += ["--systems", "LinUCB", "--keep", rows]
+    assert command(*asks, "--seeds", 2, "--out", tmp_path / "one") == 0
+    made = rows.read_text()
+
+    asks += ["--out", tmp_path / "two", "--made-only", "--doc", page]
+    assert command(*asks, "--seeds", 1, "--figure", tmp_path / "peers.svg") == 0
+
+    assert rows.read_text() == made
+    assert not list((tmp_path / "two").rglob("*.json"))
+    (line,) = [line for line in page.read_text().splitlines() if line.startswith("| LinUCB | 2 |")]
+    shares = [json.loads(row)["share"] for row in made.splitlines()]
+    assert f"{sum(shares) / 2:.3f} ±" in line
+    assert "commit: 0123456789." in page.read_text()

@@ -144,7 +144,7 @@ def test_the_pages_of_this_project_have_figures_of_every_cheap_source(tmp_path: 
     known = sources(tmp_path)
     rows = listed(all_figures(command.pages_of(command.ROOT)), known)
 
-    assert all(row["figures"] for row in rows), rows
+    assert all(row["figures"] for row in rows if not row["why_not"]), rows
     assert sum(row["figures"] for row in rows if not row["why_not"]) >= 20
 
 

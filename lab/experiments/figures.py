@@ -44,6 +44,7 @@ STYLES = {
     "Default TS by ascent": Style("#000000", "solid", 1.4, "^"),
     "Default UCB by ascent": Style("#000000", UCB, 1.4, "^"),
     "Default TS by generator": Style("#000000", "solid", 2.6, "v"),
+    "Default TS by spanner": Style("#000000", "solid", 1.2, "v"),
     "Default UCB by generator": Style("#000000", UCB, 2.6, "v"),
     "NeuralLinear": Style("#0072b2", (0, (6, 1.5, 1, 1.5)), marker="s"),
     "Bootstrapped heads": Style("#0072b2", (0, (2, 1)), marker="^"),

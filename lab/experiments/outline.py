@@ -147,8 +147,9 @@ def _overview(standings: Sequence[Standing]) -> Iterator[Section]:
     table = shares_table(standings)
     if table.rows:
         text = (
-            f"Default preset, mean over the seeds that all policies of a column played (the last "
-            f"row counts them). q at least: the lowest mean q of the datasets with more than "
+            f"Default preset, mean over the seeds that the last row counts; a policy that played "
+            f"fewer has them in brackets, and is not side by side with the others. q at "
+            f"least: the lowest mean q of the datasets with more than "
             f"{FEW_ARMS:,} arms, or a continuum of them."
         )
         yield Section("At a glance", (text, *_ratio_sketch(standings), table))

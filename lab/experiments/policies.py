@@ -27,6 +27,7 @@ NEURAL = {
     "Default TS by scan": ("ts", "exhaustive", "auto"),
     "Default TS by ascent": ("ts", "ascent", "auto"),
     "Default TS by generator": ("ts", "generator", "auto"),
+    "Default TS by spanner": ("ts", "spanner", "auto"),
     "Default UCB by scan": ("ucb", "exhaustive", "auto"),
     "Default UCB by ascent": ("ucb", "ascent", "auto"),
     "Default UCB by generator": ("ucb", "generator", "auto"),

@@ -23,6 +23,7 @@ from lab.experiments.comparison import (
     played,
     standings_of,
 )
+from lab.experiments.empty_cells import empty_cells
 from lab.experiments.figures import import_matplotlib, png_of, svg_of
 from lab.experiments.kept import newest, read_rows
 from lab.experiments.outline import outline
@@ -114,7 +115,8 @@ def _are_numbers(values: Any) -> bool:
 def results_page(results: Sequence[Result]) -> str:
     """Format everything as docs/results.md: the tables of the page, without its figures."""
     lines = ["# Results", "", _OPENING, str(stamp_of(_PLAYED, results)), ""]
-    for section in outline(results):
+    *sections, reading = outline(results)
+    for section in (*sections, *empty_cells(standings_of(results)), reading):
         lines += _markdown_section(section, 2)
     return "\n".join(lines).rstrip("\n") + "\n"
 

@@ -95,7 +95,8 @@ def quality_text(standing: Standing) -> str:
 def shares_table(standings: Iterable[Standing]) -> Table:
     """Return a table of shares: the nine policies with the default preset, a column a setting.
 
-    Each column is of the seeds that all policies in it played; the last row counts them.
+    Each column is of the seeds that those have which played the most; the last row counts them, and
+    brackets the seeds of a policy that played fewer.
     """
     mine = [s for s in longest(standings) if s.preset == "default"]
     settings = plainest(s.setting for s in mine)
@@ -105,10 +106,9 @@ def shares_table(standings: Iterable[Standing]) -> Table:
     for policy in NINE:
         row = [found.get((policy, setting)) for setting in settings]
         if any(row):
-            shares = [s.share_on(seeds[s.setting] or s.by_seed) if s else None for s in row]
             many = [s for s in row if s and not s.has_few_arms]
             known = [q for s in many if (q := s.mean("quality")) is not None]
-            texts = [NONE if share is None else f"{share.mean:.3f}" for share in shares]
+            texts = [_share_text(s, seeds[s.setting]) if s else NONE for s in row]
             rows.append((policy, *texts, number(min(known, default=None), ".4f")))
     if rows:
         rows.append(("seeds", *(str(len(seeds[setting])) for setting in settings), NONE))
@@ -117,10 +117,17 @@ def shares_table(standings: Iterable[Standing]) -> Table:
 
 
 def common_seeds(standings: Iterable[Standing], setting: Setting) -> list[int]:
-    """Return the seeds that all of the nine policies played: what is side by side is of those."""
+    """Return the seeds that those of the nine policies share which played the most."""
     nine = (s for s in standings if s.setting == setting and s.policy in NINE)
     played = [set(standing.by_seed) for standing in nine]
-    return sorted(set.intersection(*played)) if played else []
+    full = [seeds for seeds in played if len(seeds) == max(map(len, played))]
+    return sorted(set.intersection(*full)) if full else []
+
+
+def _share_text(standing: Standing, seeds: Sequence[int]) -> str:
+    mine = [seed for seed in seeds if seed in standing.by_seed] or [*standing.by_seed]
+    share = standing.share_on(mine)
+    return NONE if share is None else f"{share.mean:.3f}" + f" ({len(mine)})" * (mine != seeds)
 
 
 def plainest(settings: Iterable[Setting]) -> list[Setting]:

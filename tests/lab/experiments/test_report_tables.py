@@ -79,12 +79,13 @@ def test_the_short_table_has_datasets_as_columns_and_the_lowest_mean_quality() -
     )
 
 
-def test_the_short_table_is_of_the_seeds_that_all_policies_played() -> None:
+def test_the_short_table_brackets_the_seeds_of_a_policy_that_played_fewer() -> None:
     runs = [play("Random", 0.2), play("GANBandit TS", 0.5), play("GANBandit TS", 0.9, seed=1)]
+    runs += [play("LinearTS", share, seed=n) for n, share in ((0, 0.1), (1, 0.3))]
 
     table = shares_table(standings_of(runs))
 
-    assert [row[1] for row in table.rows] == ["0.200", "0.500", "1"]
+    assert [row[1] for row in table.rows] == ["0.200 (1)", "0.200", "0.700", "2"]
 
 
 def three_of_each(**changes: Any) -> list[dict[str, Any]]:

@@ -10,9 +10,11 @@ from pathlib import Path
 from fastbandit.errors import DataError
 from lab.bakeoff.bake import Baker, Job
 from lab.bakeoff.results import Row, summarise
-from lab.bakeoff.sets import asked
-from lab.bakeoff.systems import OURS, PLAIN, SYSTEMS
+from lab.bakeoff.sets import Set, asked
+from lab.bakeoff.systems import OURS, PLAIN, SYSTEMS, System
 from lab.benchmarks import encode, explain
+from lab.equal_latency import sets as peer_sets
+from lab.equal_latency import systems as peer_systems
 from lab.experiments.comparison import Standing, standings_of
 from lab.experiments.report import load_results, results_page
 from lab.experiments.results import Key
@@ -70,6 +72,7 @@ def sources(folder: Path, results: Path | None = None) -> list[Source]:
         Source("python -m lab size", _of_size, _size_again()),
         Source("python -m lab experiment run paper", _of_plays, _plays_again(folder)),
         Source("python -m lab experiment bakeoff --sets digits", _of_digits, _digits_again(folder)),
+        Source("python -m lab experiment equal-latency", _of_peers, _peers_again(folder)),
         Source("python -m lab bench encode", _of_encode, _encode_again()),
         Source("python -m lab bench explain", _of_explain, _explain_again()),
         *(Source(command, _marked(*marks), why_not=why) for command, marks, why in _DEAR),
@@ -224,17 +227,54 @@ def _digits_again(folder: Path) -> Callable[[Figure], Again]:
     def played(name: str, seeds: int) -> Row:
         (digits,) = asked(("digits",), rounds=None, batch=None)
         system = next(system for system in SYSTEMS if system.name == name)
-        baker = Baker(folder / "bakeoff", None, _MOST_SECONDS)
-        jobs = [Job(digits, system, seed) for seed in range(seeds)]
-        results = [baker(job, report=lambda rounds: None) for job in jobs]
-        for result in results:
-            if reason := result.get("missing") or result.get("error"):
-                raise DataError(f"{name} needs to play digits: {reason}")
-        (row,) = summarise(results)
-        return row
+        return _baked(folder / "bakeoff", digits, system, seeds)
 
     def again(figure: Figure) -> Again:
         row = played(figure.name, int(figure.beside("seeds")))
+        mean = row.share if figure.heading == "share" else row.last_quarter
+        assert mean is not None
+        return _within(figure, mean.value, 2 * (figure.number.error or 0.0))
+
+    return again
+
+
+def _baked(folder: Path, entry: Set, system: System, seeds: int) -> Row:
+    """Play a set with a system, and return the means over so many seeds."""
+    baker = Baker(folder, None, _MOST_SECONDS)
+    jobs = [Job(entry, system, seed) for seed in range(seeds)]
+    results = [baker(job, report=lambda rounds: None) for job in jobs]
+    for result in results:
+        if reason := result.get("missing") or result.get("error"):
+            raise DataError(f"{system.name} needs to play {entry.name}: {reason}")
+    (row,) = summarise(results)
+    return row
+
+
+_PEER, _PEER_ARMS = "LinUCB", (1_000, 10_000)
+
+
+def _of_peers(figure: Figure) -> bool:
+    is_here = figure.place.mark == "equal latency" and figure.name == _PEER
+    is_reward = figure.heading in ("share", "last quarter")
+    return is_here and is_reward and figure.place.title in _peer_titles()
+
+
+@cache
+def _peer_titles() -> Mapping[str, Set]:
+    rounds, batch = peer_sets.ROUNDS, peer_sets.BATCH
+    entries = peer_sets.asked(peer_sets.FUNCTIONS, _PEER_ARMS, rounds=rounds, batch=batch)
+    return {f"{e.title}, {rounds:,} rounds, batches of {batch}": e for e in entries}
+
+
+def _peers_again(folder: Path) -> Callable[[Figure], Again]:
+    (system,) = (one for one in peer_systems.SYSTEMS if one.name == _PEER)
+
+    @cache
+    def played(title: str, seeds: int) -> Row:
+        return _baked(folder / "peers", _peer_titles()[title], system, seeds)
+
+    def again(figure: Figure) -> Again:
+        row = played(figure.place.title, int(figure.beside("seeds")))
         mean = row.share if figure.heading == "share" else row.last_quarter
         assert mean is not None
         return _within(figure, mean.value, 2 * (figure.number.error or 0.0))

@@ -12,12 +12,16 @@ import pytest
 from fastbandit.cli.main import run as run_cli
 from fastbandit.cluster.engine import SerialEngine
 from lab.__main__ import cli
+from lab.bakeoff.bake import kept_results
 from lab.bakeoff.results import Mean
-from lab.equal_latency.page import figure_of, text_of
+from lab.equal_latency.page import MARKS, figure_of, text_of
 from lab.equal_latency.rows import Row, rows_of
-from lab.equal_latency.sets import asked
+from lab.equal_latency.sets import BATCH, NAMES, ROUNDS, asked
 from lab.equal_latency.systems import SYSTEMS
 from lab.experiments.figures import svg_of
+
+ROOT = Path(__file__).parents[3]
+KEPT = "docs/results/peers.jsonl"
 
 
 def row(arms: int, share: float | None, *, error: str | None = None) -> Row:
@@ -122,3 +126,15 @@ def test_a_page_is_written_from_kept_rows_of_all_seeds_without_a_run(
     shares = [json.loads(row)["share"] for row in made.splitlines()]
     assert f"{sum(shares) / 2:.3f} ±" in line
     assert "commit: 0123456789." in page.read_text()
+
+
+# -- the rows of this project
+
+
+def test_the_page_is_what_the_kept_rows_say() -> None:
+    page = (ROOT / "docs" / "peers.md").read_text(encoding="utf-8")
+    if f"--keep {KEPT}" not in page.partition(MARKS[0])[2]:
+        pytest.skip("the page is older than its rows: write it with --made-only --doc")
+    sets = asked(NAMES, [1_000, 10_000, 100_000, 1_000_000], rounds=ROUNDS, batch=BATCH)
+
+    assert text_of(rows_of(kept_results(ROOT / KEPT, sets, SYSTEMS)), sets, SYSTEMS) in page

@@ -11,8 +11,10 @@ import pytest
 from click.testing import CliRunner
 
 from fastbandit.errors import DataError
+from lab.equal_latency import sets as peer_sets
 from lab.experiments.results import Key
 from lab.published import command
+from lab.published import sources as published
 from lab.published.command import all_figures, check, listed, sampled, source_of
 from lab.published.pages import Figure, figures_in, read_number
 from lab.published.sources import Again, Source, sources
@@ -178,3 +180,30 @@ def test_figures_of_older_code_are_told_apart_and_not_sampled(tmp_path: Path) ->
     source = source_of(one, sources(tmp_path))
 
     assert (source.command, source.again) == ("older code", None)
+
+
+def test_a_share_of_a_quick_peer_is_made_again_over_the_seeds_of_its_row(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(peer_sets, "ROUNDS", 20)
+    monkeypatch.setattr(peer_sets, "BATCH", 10)
+    published._peer_titles.cache_clear()
+    text = (
+        "<!-- equal latency -->\n**h1, 1,000 arms, 20 rounds, batches of 10**\n\n"
+        "| system | seeds | share | µs a decision |\n| --- | --- | --- | --- |\n"
+        "| LinUCB | 2 | 0.5 ± 0.1 | 200 |\n| fastbandit walk | 2 | 0.5 | 20 |\n"
+        "<!-- end of equal latency -->\n"
+    )
+    known = sources(tmp_path)
+    figures = figures_in(text, page="docs/peers.md")
+    cheap = [(one, source_of(one, known)) for one in figures if source_of(one, known).again]
+
+    ((figure, source),) = cheap
+    assert source.again is not None
+    again = source.again(figure)
+
+    assert (figure.name, figure.heading) == ("LinUCB", "share")
+    assert len(list((tmp_path / "peers").rglob("*.json"))) == 2
+    assert (again.published, again.error) == (0.5, pytest.approx(0.25))
+    assert -1.0 < again.now <= 1.0
+    published._peer_titles.cache_clear()

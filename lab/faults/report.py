@@ -15,7 +15,7 @@ import click
 from fastbandit.errors import DataError
 from lab.experiments.results import write_beside
 from lab.experiments.tables import between_marks, markdown
-from lab.stamps import package_trees, stamp_of
+from lab.stamps import package_trees, short, stamp_of
 
 MARKS = ("<!-- campaigns: written by python -m lab faults report -->", "<!-- end of campaigns -->")
 Run = Mapping[str, Any]
@@ -364,22 +364,25 @@ def tables(folder: Path) -> str:
         if not path.exists():
             missing.append(name)
             continue
-        command, found = _read(path, option, rows)
+        command, code, found = _read(path, option, rows)
         for number, row in enumerate(found):
             met = {True: "met", False: "**missed**", None: ""}[row.is_met]
-            lines.append(["" if number else f"`{command}`", row.bar, row.measured, met])
-    table = markdown(("campaign", "bar", "measured", ""), lines, words=4)
+            first = ["", ""] if number else [f"`{command}`", code]
+            lines.append([*first, row.bar, row.measured, met])
+    table = markdown(("campaign", "code", "bar", "measured", ""), lines, words=5)
     return f"{table}\n\nNot run: {', '.join(missing)}." if missing else table
 
 
-def _read(path: Path, option: str, rows: Callable[[Run], Iterator[Row]]) -> tuple[str, list[Row]]:
-    """Return the command that was run, and the rows of its result."""
+def _read(
+    path: Path, option: str, rows: Callable[[Run], Iterator[Row]]
+) -> tuple[str, str, list[Row]]:
+    """Return the command that was run, the commit of its code, and the rows of its result."""
     command = f"python -m lab faults {path.stem}"
     try:
         run = json.loads(path.read_text(encoding="utf-8"))
         found = list(rows(run))
         given = "".join(f" --{one} {run[one]:g}" for one in option.split())
-        return command + given, found
+        return command + given, f"`{short(run.get('commit'))}`", found
     except (ValueError, KeyError, TypeError, ZeroDivisionError) as error:
         raise DataError(
             f"A result needs to be what `{command} --json` prints: {path} is not "

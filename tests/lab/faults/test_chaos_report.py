@@ -58,11 +58,11 @@ def test_a_lost_event_or_a_short_run_is_a_miss(change: dict[str, int], tmp_path:
 
 
 def test_the_command_is_the_one_that_was_run(tmp_path: Path) -> None:
-    write(tmp_path, "kills", {**KILLS, "rounds": 20})
+    write(tmp_path, "kills", {**KILLS, "rounds": 20, "commit": "0123456789abcdef"})
 
-    assert "| `python -m lab faults kills --rounds 20 --workers 2` | 1,000 rounds" in tables(
-        tmp_path
-    )
+    table = tables(tmp_path)
+
+    assert "| `python -m lab faults kills --rounds 20 --workers 2` | `0123456789` | 1,0" in table
 
 
 def test_a_campaign_without_a_result_is_named(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Reads all of a log and of its snapshots, and names what is not as it was written."""
+"""Reads all of a log, its archive and its snapshots, and names what is not as it was written."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ from fastbandit.files.atomic import file_digest
 from fastbandit.files.manifest import MANIFEST
 from fastbandit.progress import Progress, silent
 from fastbandit.storage import sqlite_sql as sql
-from fastbandit.storage.event_rows import readers
+from fastbandit.storage.archive import Archive
+from fastbandit.storage.event_rows import ARCHIVED, readers
 from fastbandit.storage.log_reader import one_moment_of
 from fastbandit.storage.log_schema import open_for_reading
 from fastbandit.storage.snapshot_store import SnapshotStore
@@ -57,6 +58,24 @@ def verify_log(path: Path, *, progress: Progress = silent) -> Iterator[Damage]:
             yield from _as_sqlite_says(connection, path)
     except (FastbanditError, OSError) as error:
         yield Damage(str(path), "the file", " ".join(str(error).split()))
+
+
+def verify_archive(folder: Path, *, progress: Progress = silent) -> Iterator[Damage]:
+    """Read each event of the days in a folder; yield the files that are damaged."""
+    archive = Archive(folder)
+    days = archive.days()
+    for done, day in enumerate(days):
+        progress(done, len(days), day)
+        for kind, own in ARCHIVED.items():
+            path = folder / day / f"{kind}.parquet"
+            try:
+                first, last = archive.bounds(day)
+                for row in archive.rows(day, kind):
+                    if not first <= own.read(row).seq <= last:
+                        raise ValueError(f"holds event {row[-2]}, and has those from {first} on")
+            except (FastbanditError, MsgspecError, TypeError, ValueError) as error:
+                if path.parent.exists():  # or it was deleted meanwhile
+                    yield Damage(str(path), "the file", " ".join(str(error).split()))
 
 
 def verify_snapshots(folder: Path, *, progress: Progress = silent) -> Iterator[Damage]:

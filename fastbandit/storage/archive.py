@@ -100,11 +100,9 @@ class Archive:
 
     def bounds(self, day: str) -> tuple[int, int]:
         """Return the numbers of the first and the last event of a day."""
-        try:
+        with _readable(self.folder / day):
             notes = json.loads((self.folder / day / DAY_FILE).read_text(encoding="utf-8"))
             return int(notes["first"]), int(notes["last"])
-        except (OSError, ValueError, KeyError, TypeError) as error:
-            raise _damaged(self.folder / day, error) from error
 
     def _reporting(self) -> Any:
         needs = f"{_WHAT} needs a folder that can be written to: {self.folder} cannot"
@@ -157,12 +155,8 @@ def _readable(path: Path) -> Iterator[None]:
     """Turn what is said of a file that is not as it was written into our error."""
     try:
         yield
-    except (OSError, ValueError, LookupError, RuntimeError) as error:  # as those of pyarrow are
-        raise _damaged(path, error) from error
-
-
-def _damaged(path: Path, error: Exception) -> DataError:
-    return DataError(
-        f"An archive needs to be as it was written: {path} is not ({type(error).__name__}: "
-        f"{error}). Restore it from a backup, or move that day away."
-    )
+    except (OSError, ValueError, LookupError, TypeError, RuntimeError) as error:  # and pyarrow's
+        raise DataError(
+            f"An archive needs to be as it was written: {path} is not ({type(error).__name__}: "
+            f"{error}). Restore it from a backup, or move that day away."
+        ) from error

@@ -162,9 +162,8 @@ def _copy_archive(source: Path, target: Path) -> None:
     """Copy the days that are whole, and none that is deleted meanwhile."""
     for day in Archive(source).days():
         try:
-            for path in _files_in(source / day):
-                if path.suffix != ".part":
-                    _copy(path, target / day / path.name)
+            for path in (one for one in _files_in(source / day) if one.suffix != ".part"):
+                _copy(path, target / day / path.name)
         except FileNotFoundError:
             shutil.rmtree(target / day, ignore_errors=True)
 

@@ -92,11 +92,7 @@ def _loss(log: EventLog, store: SnapshotStore, folder: Path) -> str | None:
         named, last = str(mark["log"]), int(mark["last"])
     except (OSError, ValueError, TypeError, LookupError):
         return None
-    if not named or named not in (log.identity, store.log):
-        return None
     found = log.last if named == log.identity else 0  # another log holds none of them
-    return (
-        f"it had {last:,} events when it was last served, and has {found:,}."
-        if last > found
-        else None
-    )
+    if not named or named not in (log.identity, store.log) or last <= found:
+        return None
+    return f"it had {last:,} events when it was last served, and has {found:,}."

@@ -5,7 +5,8 @@ How the folder is written and checked: see `fastbandit.files.manifest`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
+import re
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import chain
@@ -42,7 +43,7 @@ _FRAME |= {"inverse": "embedding dim"}
 FORMAT = 3
 OLDER = (2,)
 _OUTCOMES = "history.outcomes."
-_LARGE = 2**24  # numbers: a model that cannot have more is not looked at before it is built
+_WHOLE = re.compile(r"(?<![\d.e-])\d+(?![\d.e])")
 
 
 @dataclass(frozen=True)
@@ -215,23 +216,14 @@ def _sizes_of(inputs: Inputs) -> dict[str, int]:
 def _check_room(plan: Blueprint, written: dict[str, Any], held: int) -> None:
     """Raise ValueError where a model would be far larger than what is there to fill it."""
     kinds = [written["context"], written["arm"]], [written["network"], written["posterior"]]
-    inputs, width = (max(1, *_whole_numbers(one)) for one in kinds)
-    if 3 * width * max(3 * width, inputs) <= _LARGE:  # a posterior may hold a square of them
+    inputs, width = (max(1, *map(int, _WHOLE.findall(json.dumps(one)))) for one in kinds)
+    if 3 * width * max(3 * width, inputs) <= 2**24:  # a posterior may hold a square of them
         return
     with suppress(RuntimeError), torch.device("meta"):  # takes no memory; not all parts can
         model = plan.model(device="meta")
         size = sum(one.numel() for one in chain(model.parameters(), model.buffers()))
         if size > 2 * held:
             raise ValueError(f"a model of {size:,} numbers, and {held:,} in all arrays")
-
-
-def _whole_numbers(value: Any) -> Iterator[int]:
-    """Yield the whole numbers within a JSON value."""
-    if isinstance(value, int):
-        yield value
-    elif not isinstance(value, str | float | None):
-        for one in value.values() if isinstance(value, dict) else value:
-            yield from _whole_numbers(one)
 
 
 @torch.no_grad()

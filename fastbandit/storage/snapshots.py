@@ -5,7 +5,6 @@ How the folder is written and checked: see `fastbandit.files.manifest`.
 
 from __future__ import annotations
 
-import json
 import re
 from contextlib import suppress
 from dataclasses import dataclass
@@ -105,7 +104,7 @@ def load_snapshot(folder: Path, *, device: str, modules: Modules = ()) -> Saved:
         for kind in (plan.context, plan.arm):
             if not 0 <= int(getattr(kind, "dim", 0)) <= held:  # before there is room for it
                 raise ValueError(f"{kind} of {held} numbers")
-        _check_room(plan, manifest["blueprint"], held)
+        _check_room(plan, held)
         model = plan.model(device=device)
         arms = _read_box_or_catalogue(manifest, arrays, device=device)
         model.load_state_dict(_read_tensors("model", arrays))
@@ -213,10 +212,10 @@ def _sizes_of(inputs: Inputs) -> dict[str, int]:
     return {"columns": 0 if dense is None else dense[:1].size}
 
 
-def _check_room(plan: Blueprint, written: dict[str, Any], held: int) -> None:
+def _check_room(plan: Blueprint, held: int) -> None:
     """Raise ValueError where a model would be far larger than what is there to fill it."""
-    kinds = [written["context"], written["arm"]], [written["network"], written["posterior"]]
-    inputs, width = (max(1, *map(int, _WHOLE.findall(json.dumps(one)))) for one in kinds)
+    kinds = [plan.context, plan.arm], [plan.network, plan.posterior]
+    inputs, width = (max(1, *map(int, _WHOLE.findall(repr(one)))) for one in kinds)
     if 3 * width * max(3 * width, inputs) <= 2**24:  # a posterior may hold a square of them
         return
     with suppress(RuntimeError), torch.device("meta"):  # takes no memory; not all parts can

@@ -1,4 +1,4 @@
-"""The command `verify`: is all of a service's log and snapshots as it was written?"""
+"""The command `verify`: is all of a service's log, archive and snapshots as it was written?"""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from fastbandit.cli.options import service_options
 from fastbandit.progress import progress_bar
 from fastbandit.storage.data_folder import LOG_FILE
 from fastbandit.storage.sqlite_files import has_checksums
-from fastbandit.storage.verification import Damage, verify_log, verify_snapshots
+from fastbandit.storage.verification import Damage, verify_archive, verify_log, verify_snapshots
 
 
 @click.command("verify")
 @service_options
 def command(*, path: Path | None, data_dir: Path | None, as_json: bool) -> None:
-    """Read all of the log and of the snapshots, and name what is damaged.
+    """Read all of the log, its archive and the snapshots, and name what is damaged.
 
     The service may run meanwhile. Ends with 1 if anything is damaged.
     """
@@ -28,6 +28,7 @@ def command(*, path: Path | None, data_dir: Path | None, as_json: bool) -> None:
     with progress_bar("Verifying") as progress:
         if log.exists():
             found += verify_log(log, progress=progress)
+        found += verify_archive(folder / "archive", progress=progress)
         found += verify_snapshots(folder / "snapshots", progress=progress)
     looked = {"log": log.exists(), "checksums": log.exists() and has_checksums(log)}
     if as_json:

@@ -1,7 +1,7 @@
 """What left the log, in Parquet: a folder for each day, a file for each kind of events.
 
 The columns are those of the log, in its order; what is JSON there is JSON here. A day is written
-beside its place and renamed, so it is there whole or not at all.
+beside its place and renamed, so it is there whole or not at all. Pages carry checksums.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from heapq import merge
 from pathlib import Path
 from typing import Any
@@ -84,9 +85,10 @@ class Archive:
         """Return the rows of a kind on a day that have one of some values in a column."""
         parquet = needed("pyarrow.parquet", what=_WHAT, extra="evaluation")
         path = self.folder / day / f"{kind}.parquet"
-        found: list[dict[str, Any]] = parquet.read_table(
-            path, filters=[(column, "in", list(values))]
-        ).to_pylist()
+        terms: dict[str, Any] = {"filters": [(column, "in", list(values))]}
+        with _readable(path):
+            table = parquet.read_table(path, page_checksum_verification=True, **terms)
+            found: list[dict[str, Any]] = table.to_pylist()
         return found
 
     def rows(self, day: str, kind: str) -> Iterator[Sequence[Any]]:
@@ -98,14 +100,9 @@ class Archive:
 
     def bounds(self, day: str) -> tuple[int, int]:
         """Return the numbers of the first and the last event of a day."""
-        try:
+        with _readable(self.folder / day):
             notes = json.loads((self.folder / day / DAY_FILE).read_text(encoding="utf-8"))
             return int(notes["first"]), int(notes["last"])
-        except (OSError, ValueError, KeyError, TypeError) as error:
-            raise DataError(
-                f"An archive needs to be as it was written: {self.folder / day} is not "
-                f"({type(error).__name__}). Restore it from a backup, or move that day away."
-            ) from error
 
     def _reporting(self) -> Any:
         needs = f"{_WHAT} needs a folder that can be written to: {self.folder} cannot"
@@ -125,7 +122,8 @@ def _write(path: Path, kind: str, rows: Rows) -> None:
     columns = ARCHIVED[kind].columns
     schema = pyarrow.schema([(name, types.get(kind, pyarrow.string())) for name, kind in columns])
     with path.open("wb") as file:
-        with parquet.ParquetWriter(file, schema, compression="zstd") as writer:
+        terms = {"compression": "zstd", "write_page_checksum": True}
+        with parquet.ParquetWriter(file, schema, **terms) as writer:
             waiting: list[Sequence[Any]] = []
 
             def flush() -> None:
@@ -147,6 +145,18 @@ def _write(path: Path, kind: str, rows: Rows) -> None:
 
 def _read(path: Path) -> Iterator[Sequence[Any]]:
     parquet = needed("pyarrow.parquet", what=_WHAT, extra="evaluation")
-    with parquet.ParquetFile(path) as file:
+    with _readable(path), parquet.ParquetFile(path, page_checksum_verification=True) as file:
         for batch in file.iter_batches(batch_size=_GROUP):
             yield from zip(*(column.to_pylist() for column in batch.columns), strict=True)
+
+
+@contextmanager
+def _readable(path: Path) -> Iterator[None]:
+    """Turn what is said of a file that is not as it was written into our error."""
+    try:
+        yield
+    except (OSError, ValueError, LookupError, TypeError, RuntimeError) as error:  # and pyarrow's
+        raise DataError(
+            f"An archive needs to be as it was written: {path} is not ({type(error).__name__}: "
+            f"{error}). Restore it from a backup, or move that day away."
+        ) from error

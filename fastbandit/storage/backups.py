@@ -1,6 +1,7 @@
 """A copy of all that a service knows, made while it runs, that vouches for each of its files.
 
-The snapshots are copied before the log: so no snapshot knows of an event that the log lacks.
+The snapshots are copied before the log: so no snapshot knows of an event that the log lacks. The
+archive is copied after it: so a day that leaves the log meanwhile is there, or in both.
 A backup and a restored data folder are written beside their place and then renamed: they are
 there whole, or not at all.
 """
@@ -22,6 +23,7 @@ from fastbandit.errors import DataError, SnapshotError
 from fastbandit.files import atomic
 from fastbandit.files.manifest import BACKUP, MANIFEST, read_manifest, write_json, write_manifest
 from fastbandit.progress import Progress, silent
+from fastbandit.storage.archive import Archive
 from fastbandit.storage.data_folder import LOG_FILE
 from fastbandit.storage.history_files import HistoryFiles
 from fastbandit.storage.log_reader import check_integrity, one_moment_of
@@ -66,10 +68,11 @@ def back_up(data_dir: Path, target: Path, *, progress: Progress = silent) -> Bac
             with suppress(FileNotFoundError):  # a request goes once it is done, as versions tell
                 _copy(data_dir / name, draft / name)
         version = _copy_snapshots(data_dir / SNAPSHOTS, draft / SNAPSHOTS)
-        for path in [*HistoryFiles(data_dir / HISTORY).files(), *_files_in(data_dir / ARCHIVE)]:
+        for path in HistoryFiles(data_dir / HISTORY).files():
             with suppress(FileNotFoundError):  # merged meanwhile: it is made again from the log
                 _copy(path, draft / path.relative_to(data_dir))
         counts = _copy_log(data_dir / LOG_FILE, draft / LOG_FILE, progress)
+        _copy_archive(data_dir / ARCHIVE, draft / ARCHIVE)
         progress(90, 100, "Checking")
         check_integrity(draft / LOG_FILE)
         files = {}
@@ -153,6 +156,16 @@ def _copy_log(log: Path, copy: Path, progress: Progress) -> dict[str, int]:
             raise OSError(errno.ENOSPC, str(error)) from error
     atomic.sync_path(copy)
     return _counts_in(copy)
+
+
+def _copy_archive(source: Path, target: Path) -> None:
+    """Copy the days that are whole, and none that is deleted meanwhile."""
+    for day in Archive(source).days():
+        try:
+            for path in (one for one in _files_in(source / day) if one.suffix != ".part"):
+                _copy(path, target / day / path.name)
+        except FileNotFoundError:
+            shutil.rmtree(target / day, ignore_errors=True)
 
 
 def _counts_in(log: Path) -> dict[str, int]:

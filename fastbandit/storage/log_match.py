@@ -26,7 +26,7 @@ MARK = "events.last"
 
 def check_log(log: EventLog, store: SnapshotStore, folder: Path) -> None:
     """Raise unless a log is the one of the current version, and lacks nothing that it had."""
-    found = _mismatch(log, store) or _loss(log, folder)
+    found = _mismatch(log, store) or _loss(log, store, folder)
     if found is not None:
         raise LogError(
             f"A service needs the log that its snapshots learned from: {found} Restore that log "
@@ -49,7 +49,7 @@ def accept_log(log: EventLog, store: SnapshotStore, folder: Path) -> str | None:
         begins = min(int(current.notes.get("begins", 0)), cut.seq)  # all that follows is learned
         store.move_cut(replace(current, notes={**current.notes, "begins": begins}), cut)
         store.name_log(log.identity)
-    found = found or _loss(log, folder)
+    found = found or _loss(log, store, folder)
     if found is None:
         return None
     write_mark(log, folder)
@@ -85,13 +85,14 @@ def _is_foreign(log: EventLog, store: SnapshotStore) -> bool:
     return "" not in (store.log, log.identity) and store.log != log.identity
 
 
-def _loss(log: EventLog, folder: Path) -> str | None:
-    """Say how many events a log lost that a service had seen in it."""
+def _loss(log: EventLog, store: SnapshotStore, folder: Path) -> str | None:
+    """Say how many events are lost that a service had seen in the log of its snapshots."""
     try:
         mark = json.loads((folder / MARK).read_bytes())
         named, last = str(mark["log"]), int(mark["last"])
     except (OSError, ValueError, TypeError, LookupError):
         return None
-    if not named or named != log.identity or last <= log.last:
+    found = log.last if named == log.identity else 0  # another log holds none of them
+    if not named or named not in (log.identity, store.log) or last <= found:
         return None
-    return f"it had {last:,} events when it was last served, and has {log.last:,}."
+    return f"it had {last:,} events when it was last served, and has {found:,}."

@@ -32,7 +32,7 @@ from fastbandit.storage.postgres_connection import (
     rows,
     select,
 )
-from fastbandit.storage.postgres_days import DAY, drop_days, make_days
+from fastbandit.storage.postgres_days import DAY, make_days
 from fastbandit.storage.postgres_rows import Staged, stage
 from fastbandit.storage.postgres_schema import check_version, prepare
 from fastbandit.storage.shared_clock import SharedClock
@@ -300,18 +300,6 @@ class PostgresLog:
     def _number(self, query: str) -> int:
         with self._server.reporting("read"), self._reading() as connection:
             return int(rows(connection, query)[0][0])
-
-    # -- days
-
-    def drop_before(self, at: int, *, learned: int) -> int:
-        """Drop all days that end before a time; return how many.
-
-        `learned` is the number up to which no snapshot needs any event: `since` of its cut. A
-        day that holds a later one is an error, and none is dropped then. One that somebody reads
-        for long is left for the next call, which also goes on with what was interrupted.
-        """
-        with self._server.reporting("pruned"), closing(self._server.connect()) as connection:
-            return drop_days(connection, at, learned=learned)
 
     # -- connections
 

@@ -5,7 +5,10 @@ How the folder is written and checked: see `fastbandit.files.manifest`.
 
 from __future__ import annotations
 
+import re
+from contextlib import suppress
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +42,7 @@ _FRAME |= {"inverse": "embedding dim"}
 FORMAT = 3
 OLDER = (2,)
 _OUTCOMES = "history.outcomes."
+_WHOLE = re.compile(r"(?<![\d.e-])\d+(?![\d.e])")
 
 
 @dataclass(frozen=True)
@@ -100,6 +104,7 @@ def load_snapshot(folder: Path, *, device: str, modules: Modules = ()) -> Saved:
         for kind in (plan.context, plan.arm):
             if not 0 <= int(getattr(kind, "dim", 0)) <= held:  # before there is room for it
                 raise ValueError(f"{kind} of {held} numbers")
+        _check_room(plan, held)
         model = plan.model(device=device)
         arms = _read_box_or_catalogue(manifest, arrays, device=device)
         model.load_state_dict(_read_tensors("model", arrays))
@@ -205,6 +210,19 @@ def _sizes_of(inputs: Inputs) -> dict[str, int]:
     if len(lengths) != 1:
         raise ValueError(f"features of {lengths} rows")
     return {"columns": 0 if dense is None else dense[:1].size}
+
+
+def _check_room(plan: Blueprint, held: int) -> None:
+    """Raise ValueError where a model would be far larger than what is there to fill it."""
+    kinds = [plan.context, plan.arm], [plan.network, plan.posterior]
+    inputs, width = (max(1, *map(int, _WHOLE.findall(repr(one)))) for one in kinds)
+    if 3 * width * max(3 * width, inputs) <= 2**24:  # a posterior may hold a square of them
+        return
+    with suppress(RuntimeError), torch.device("meta"):  # takes no memory; not all parts can
+        model = plan.model(device="meta")
+        size = sum(one.numel() for one in chain(model.parameters(), model.buffers()))
+        if size > 2 * held:
+            raise ValueError(f"a model of {size:,} numbers, and {held:,} in all arrays")
 
 
 @torch.no_grad()

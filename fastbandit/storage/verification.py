@@ -1,8 +1,7 @@
-"""Reads all of a log and of its snapshots, and names what is not as it was written."""
+"""Reads all of a log, its archive and its snapshots, and names what is not as it was written."""
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -15,15 +14,14 @@ from msgspec import MsgspecError
 from numpy.typing import NDArray
 
 from fastbandit.errors import FastbanditError, LogError
-from fastbandit.files.atomic import file_digest
-from fastbandit.files.manifest import MANIFEST
 from fastbandit.progress import Progress, silent
 from fastbandit.storage import sqlite_sql as sql
-from fastbandit.storage.event_rows import readers
+from fastbandit.storage.archive import Archive
+from fastbandit.storage.event_rows import ARCHIVED, readers
 from fastbandit.storage.log_reader import one_moment_of
 from fastbandit.storage.log_schema import open_for_reading
 from fastbandit.storage.snapshot_store import SnapshotStore
-from fastbandit.storage.snapshot_version import PARTS, read_snapshot
+from fastbandit.storage.snapshot_version import check_hashes, read_snapshot
 from fastbandit.storage.sqlite_files import RESERVED, has_checksums
 from fastbandit.storage.sqlite_log import found_in
 
@@ -59,6 +57,22 @@ def verify_log(path: Path, *, progress: Progress = silent) -> Iterator[Damage]:
         yield Damage(str(path), "the file", " ".join(str(error).split()))
 
 
+def verify_archive(folder: Path, *, progress: Progress = silent) -> Iterator[Damage]:
+    """Read each event of the days in a folder; yield the files that are damaged."""
+    archive = Archive(folder)
+    for day in archive.days():
+        progress(0, 1, day)
+        for kind, own in ARCHIVED.items():
+            path = folder / day / f"{kind}.parquet"
+            try:
+                archive.bounds(day)
+                for row in archive.rows(day, kind):
+                    own.read(row)
+            except (FastbanditError, MsgspecError, TypeError, ValueError) as error:
+                if path.parent.exists():  # or it was deleted meanwhile
+                    yield Damage(str(path), "the file", " ".join(str(error).split()))
+
+
 def verify_snapshots(folder: Path, *, progress: Progress = silent) -> Iterator[Damage]:
     """Read each version in a folder; yield what is damaged."""
     versions = SnapshotStore(folder).versions()
@@ -66,12 +80,8 @@ def verify_snapshots(folder: Path, *, progress: Progress = silent) -> Iterator[D
         progress(done, len(versions), f"version {version}")
         own = folder / f"{version:06d}"
         try:
-            read_snapshot(own, check=True)
-            for part in PARTS:
-                entry = json.loads((own / part / MANIFEST).read_bytes())["arrays"]
-                if file_digest(own / part / entry["file"]) != entry["sha256"]:
-                    yield Damage(str(own), f"{part}/{entry['file']}", "has another SHA-256")
-        except (FastbanditError, OSError, ValueError, LookupError, TypeError) as error:
+            check_hashes(read_snapshot(own, check=True))
+        except (FastbanditError, OSError, ValueError) as error:
             if own.exists():  # or it was pruned meanwhile
                 yield Damage(str(own), "the version", " ".join(str(error).split()))
 

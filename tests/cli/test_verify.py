@@ -8,6 +8,7 @@ from pathlib import Path
 from click.testing import CliRunner
 
 from fastbandit.cli.main import cli
+from fastbandit.storage.archive import Archive
 from fastbandit.storage.events import TimePassed
 from fastbandit.storage.sqlite_log import SqliteLog
 
@@ -40,6 +41,17 @@ def test_damage_is_named_and_ends_with_1(tmp_path: Path) -> None:
     found = json.loads(done.stdout)
     assert found["checksums"]
     assert found["damage"][0]["where"] == "page 2"
+
+
+def test_damage_in_the_archive_is_named(tmp_path: Path) -> None:
+    write_log(tmp_path)
+    Archive(tmp_path / "archive").write_day("2026-01-31", (1, 1), lambda kind: ())
+    (tmp_path / "archive" / "2026-01-31" / "rewards.parquet").write_bytes(b"")
+
+    done = CliRunner().invoke(cli, ["verify", "--data-dir", str(tmp_path)])
+    assert done.exit_code == 1
+    assert "archive/2026-01-31/rewards.parquet: the file: " in done.stdout
+    assert done.stdout.endswith("1 damaged.\n")
 
 
 def test_an_empty_folder_holds_nothing_damaged(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from fastbandit.learning.learner import Learner
 from fastbandit.settings.service import Config
 from fastbandit.storage.events import DecisionMade, RewardCame, TimePassed
 from fastbandit.storage.forgetting import Forgotten
-from fastbandit.storage.postgres_days import DAY
+from fastbandit.storage.postgres_days import DAY, drop_days
 from fastbandit.storage.postgres_log import PostgresLog
 from fastbandit.storage.retention import Left
 from fastbandit.storage.shared import service_store
@@ -26,6 +26,12 @@ from fastbandit.testing.logs import Clock
 FIRST = 20_000 * DAY
 VALUE = 7125.4375
 WRITTEN = b"7125.4375"
+
+
+def drop_before(log: PostgresLog, at: int, *, learned: int) -> int:
+    """Drop all days of a log that end before a time; return how many."""
+    with log._server.reporting("pruned"), closing(log._server.connect()) as connection:
+        return drop_days(connection, at, learned=learned)
 
 
 def made(id: str, subject: str | None = None, **more: object) -> DecisionMade:

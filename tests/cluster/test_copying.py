@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from random_events import fill
+from shared_days import drop_before
 
 from fastbandit.cli.main import main
 from fastbandit.errors import LogError
@@ -86,7 +87,7 @@ def test_rewards_of_days_that_were_dropped_stay_as_judged(
     log.append([DecisionMade("a", [0.5], ["x"], [1.0], 1, 0, 0, 9 * DAY)])
     clock.time += 3 * DAY
     log.append([RewardCame("a", 1.0)])
-    assert log.drop_before(clock.time - DAY, learned=1) >= 1
+    assert drop_before(log, clock.time - DAY, learned=1) >= 1
 
     copy_log(log, tmp_path)
 

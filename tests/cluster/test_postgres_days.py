@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import psycopg
 import pytest
 from msgspec import structs
+from shared_days import drop_before
 
 from fastbandit.errors import InputError
 from fastbandit.storage.events import DecisionMade, Outcome, RewardCame, TimePassed
@@ -88,7 +89,7 @@ def test_old_days_are_dropped_with_all_that_is_known_of_them(
         clock.time = day * DAY
         log.append([made(f"{day}"), RewardCame(f"{day}", 1.0), TimePassed()])
 
-    assert log.drop_before(2 * DAY + 5, learned=9) == 2
+    assert drop_before(log, 2 * DAY + 5, learned=9) == 2
 
     assert [event.seq for event in log.read()] == [7, 8, 9, 10, 11, 12]
     assert (log.decision("0"), log.last) == (None, 12)
@@ -104,7 +105,7 @@ def test_a_day_that_no_snapshot_has_learned_is_not_dropped(log: PostgresLog, clo
         log.append([made(f"{day}")])
 
     with pytest.raises(InputError, match="holds event 2, and snapshots have learned up to 1"):
-        log.drop_before(2 * DAY, learned=1)
+        drop_before(log, 2 * DAY, learned=1)
 
     assert [event.seq for event in log.read()] == [1, 2, 3]
 
@@ -117,7 +118,7 @@ def test_what_lies_with_the_rest_is_dropped_as_far_as_it_is_learned(
     clock.time = 102 * DAY
     log.append([made("c")])
 
-    log.drop_before(101 * DAY, learned=1)
+    drop_before(log, 101 * DAY, learned=1)
 
     assert [event.seq for event in log.read()] == [2, 3, 4]
 
@@ -130,7 +131,7 @@ def test_eligible_arms_go_with_the_last_day_that_needs_them(
         clock.time = day * DAY
         log.append([structs.replace(made(f"{day}"), eligible=arms[day == 0])])
 
-    log.drop_before(4 * DAY, learned=4)
+    drop_before(log, 4 * DAY, learned=4)
 
     with psycopg.connect(url) as connection:
         lists = connection.execute(f"SELECT day FROM {schema}.eligible_lists".encode()).fetchall()
@@ -150,10 +151,10 @@ def test_a_day_that_somebody_reads_stays_and_the_others_go(
     with psycopg.connect(url) as reader:
         reader.execute(f"SELECT * FROM {schema}.rewards_19700101".encode()).fetchall()
 
-        assert log.drop_before(2 * DAY, learned=4) == 1
+        assert drop_before(log, 2 * DAY, learned=4) == 1
         assert log.append([TimePassed()])
 
-    assert log.drop_before(2 * DAY, learned=4) == 1
+    assert drop_before(log, 2 * DAY, learned=4) == 1
     assert [event.seq for event in log.read()] == [5, 6, 7, 8, 9]
 
 
@@ -170,7 +171,7 @@ def test_eligible_arms_stay_where_the_log_is_ahead_of_the_clocks(
         log.append([structs.replace(made(f"d{day}"), eligible=[*arms, f"arm {day}"])])
         clock.time += DAY
 
-    log.drop_before(log.last_at, learned=3)
+    drop_before(log, log.last_at, learned=3)
 
     found = log.decision("d2")
     assert found is not None

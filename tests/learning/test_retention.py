@@ -21,7 +21,7 @@ from little_service import (
 from fastbandit.errors import LogError
 from fastbandit.learning.learner import Learner
 from fastbandit.settings.service import Config
-from fastbandit.storage import retention
+from fastbandit.storage import backups, retention
 from fastbandit.storage.archive import Archive
 from fastbandit.storage.events import DecisionMade, RewardCame, TimePassed
 from fastbandit.storage.history_files import HistoryFiles
@@ -292,3 +292,55 @@ def test_after_a_rollback_it_learns_on_without_what_was_deleted(
     history = learned_by(config).history
     assert history is not None
     assert len(history) > count
+
+
+@pytest.mark.parametrize("is_before", [True, False])
+def test_days_that_leave_while_a_backup_is_made_are_in_it(
+    folder: tuple[Config, LittleLog],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    is_before: bool,
+) -> None:
+    config, log = folder
+    before, copy_log = log._log.read(), backups._copy_log
+
+    def meanwhile(*terms: Any) -> dict[str, int]:
+        if is_before:
+            retained(config)
+        counts = copy_log(*terms)
+        retained(config)
+        return counts
+
+    monkeypatch.setattr(backups, "_copy_log", meanwhile)
+    made = backups.back_up(Path(config.server.data_dir), tmp_path / "backup").folder
+
+    archive, copy = Archive(made / "archive"), SqliteLog(made / "events.db")
+    assert archive.days() == ["2024-10-04", "2024-10-05", "2024-10-06"]
+    assert (copy.read()[0].seq > archive.last) is is_before
+    archived = [*archive.events(after=0, until=1e9)]
+    assert [*archived, *copy.read(after=archive.last)] == before
+    copy.close()
+
+
+def test_a_backup_holds_no_day_that_is_half_written_or_half_deleted(
+    folder: tuple[Config, LittleLog], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config, _ = folder
+    retained(config)
+    own = Path(config.server.data_dir) / "archive"
+    (own / ".2024-10-07-ab.part").mkdir()
+    (own / ".2024-10-07-ab.part" / "decisions.parquet").touch()
+    (own / "2024-10-05" / "decisions.parquet.1.part").touch()
+    copy_file = backups._copy
+
+    def copy_while_a_day_goes(source: Path, target: Path) -> Any:
+        if source.parent.name == "2024-10-04" and source.name == "decisions.parquet":
+            Archive(own).remove_until(Archive(own).bounds("2024-10-04")[1])
+        return copy_file(source, target)
+
+    monkeypatch.setattr(backups, "_copy", copy_while_a_day_goes)
+    made = backups.back_up(Path(config.server.data_dir), tmp_path / "backup").folder
+
+    found = {path.relative_to(made / "archive") for path in (made / "archive").rglob("*.*")}
+    kinds = ("day.json", "decisions.parquet", "rewards.parquet", "ticks.parquet")
+    assert found == {Path(day, kind) for day in ("2024-10-05", "2024-10-06") for kind in kinds}

@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from fastbandit.errors import DataError
@@ -87,3 +89,26 @@ def test_a_draft_of_a_process_that_died_is_no_day(archive: Archive, tmp_path: Pa
     assert [event.seq for event in archive.events(after=0, until=9)] == [1, 2, 3, 4]
     archive.remove_drafts()
     assert not draft.exists()
+
+
+def test_a_bit_that_turned_in_a_page_is_an_error_that_names_the_file(
+    archive: Archive, numbers: np.random.Generator
+) -> None:
+    rows = [(f"decision {n}", float(n), '"x"', "", "counted", n, n) for n in range(1, 400)]
+    archive.write_day("2026-02-01", (1, 400), lambda kind: rows if kind == "rewards" else ())
+    path = archive.folder / "2026-02-01" / "rewards.parquet"
+    whole = path.read_bytes()
+    footer = int.from_bytes(whole[-8:-4], "little")
+    changed = []
+    for at in numbers.integers(4, len(whole) - footer - 8, size=100).tolist():
+        content = bytearray(whole)
+        content[at] ^= 1 << int(numbers.integers(8))
+        path.write_bytes(content)
+        with suppress(DataError):
+            changed.append([*archive.rows("2026-02-01", "rewards")] != rows)
+    assert not any(changed)
+    assert len(changed) < 10  # a header of a page may hold bits that say nothing
+
+    path.write_bytes(b"nothing of the kind")
+    with pytest.raises(DataError, match=r"rewards\.parquet is not .*Restore it from a backup"):
+        archive.find("2026-02-01", "rewards", "decision", ["decision 1"])

@@ -114,6 +114,20 @@ def test_a_log_that_lost_its_write_ahead_log_is_noticed(
     shorter.close()
 
 
+def test_a_log_that_is_gone_is_noticed_before_anything_of_it_was_learned(
+    store: SnapshotStore, log: SqliteLog, tmp_path: Path
+) -> None:
+    publish(store, log, seq=0)
+    write_mark(log, tmp_path)
+    other = another(tmp_path, 2)
+
+    with pytest.raises(LogError, match="it had 5 events when it was last served, and has 0"):
+        check_log(other, store, tmp_path)
+    assert accept_log(other, store, tmp_path) is not None
+    check_log(other, store, tmp_path)
+    other.close()
+
+
 @pytest.mark.parametrize("content", [b"", b"{}", b"[]", b'{"log": "another", "last": 99}'])
 def test_a_mark_that_says_nothing_of_this_log_is_passed_over(
     store: SnapshotStore, log: SqliteLog, tmp_path: Path, content: bytes

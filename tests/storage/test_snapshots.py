@@ -262,6 +262,18 @@ def test_arrays_of_another_bandit_are_refused(saved: Path, tmp_path: Path) -> No
         Bandit.load(saved)
 
 
+@pytest.mark.parametrize("sizes", [{"hidden": [60_000, 7_500]}, {"embedding": 20_000}])
+def test_a_model_that_is_far_larger_than_its_arrays_is_refused_before_it_is_built(
+    saved: Path, sizes: dict[str, Any]
+) -> None:
+    manifest = json.loads((saved / "manifest.json").read_text())
+    manifest["blueprint"]["network"] |= sizes
+    edit(saved, blueprint=manifest["blueprint"])
+
+    with pytest.raises(SnapshotError, match=r"a model of [\d,]{11,} numbers, and 65,536 in all"):
+        Bandit.load(saved)
+
+
 def test_a_changed_number_in_the_manifest_is_noticed(saved: Path) -> None:
     edit(saved, rehashed=False, version=7)
 

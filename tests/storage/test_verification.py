@@ -9,11 +9,12 @@ import numpy as np
 import pytest
 from little_versions import publish
 
+from fastbandit.storage.archive import Archive
 from fastbandit.storage.events import DecisionMade, RewardCame, TimePassed
 from fastbandit.storage.snapshot_store import SnapshotStore
 from fastbandit.storage.sqlite_files import connect
 from fastbandit.storage.sqlite_log import SqliteLog
-from fastbandit.storage.verification import verify_log, verify_snapshots
+from fastbandit.storage.verification import verify_archive, verify_log, verify_snapshots
 
 
 def made(number: int) -> DecisionMade:
@@ -97,5 +98,21 @@ def test_a_version_whose_arrays_changed_is_named(tmp_path: Path) -> None:
     arrays.write_bytes(content)
     (tmp_path / "000000" / "snapshot.json").write_text("{}")
 
-    found = [(Path(one.path).name, one.where) for one in verify_snapshots(tmp_path)]
-    assert found == [("000000", "the version"), ("000001", f"frozen/{arrays.name}")]
+    first, second = verify_snapshots(tmp_path)
+    assert (Path(first.path).name, Path(second.path).name) == ("000000", "000001")
+    assert f"The arrays in {arrays.parent} are not the ones that were saved" in second.what
+
+
+def test_a_file_of_the_archive_that_changed_is_named(tmp_path: Path) -> None:
+    archive = Archive(tmp_path)
+    ticks = [(0, n, n) for n in range(1, 9)]
+    for day in ("2026-01-30", "2026-01-31", "2026-02-01"):
+        archive.write_day(day, (1, 8), lambda kind: ticks if kind == "ticks" else ())
+    assert list(verify_archive(tmp_path)) == []
+    path = tmp_path / "2026-01-31" / "ticks.parquet"
+    path.write_bytes(path.read_bytes()[:-20])
+    (tmp_path / "2026-02-01" / "day.json").write_text('{"first": 2}')
+
+    found = [(Path(one.path).parent.name, Path(one.path).name) for one in verify_archive(tmp_path)]
+    kinds = ("decisions.parquet", "rewards.parquet", "ticks.parquet")
+    assert found == [("2026-01-31", "ticks.parquet"), *(("2026-02-01", kind) for kind in kinds)]

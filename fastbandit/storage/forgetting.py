@@ -32,7 +32,7 @@ _TRIES = 20
 _CHECKPOINT = "PRAGMA wal_checkpoint(TRUNCATE)"
 _COUNTED = "SELECT seq, decision, arm FROM rewards WHERE decision = ? AND status = 'counted'"
 _REMEMBER = "INSERT INTO forgotten_decisions (seq) VALUES (?) ON CONFLICT DO NOTHING"
-_OTHERS = "SELECT seq, decision, arm FROM rewards WHERE status <> 'counted'"
+_OTHERS = "SELECT seq, decision, arm FROM rewards WHERE status <> 'counted' AND seq > ?"
 
 Blank = dict[str, Any]
 """Columns of a row that was forgotten."""
@@ -105,10 +105,11 @@ def forget(data_dir: Path, log: Path, subject: str, *, keep: int) -> Forgotten:
         find_archived(archive, found, subject)
         seqs = found.seqs
         gone = HistoryFiles(data_dir / "history").remove(decisions=seqs) if seqs else 0
+        last = last_in(connection)
         rewards = _forget_rewards(connection, found)
         archived = forget_archived(archive, found)
         # the subjects go last: what ended half-way is found again
-        _forget_decisions(connection, found)
+        rewards += _forget_decisions(connection, found, last)
     made = Forgotten(
         at=datetime.now(UTC).isoformat(),
         decisions=in_log,
@@ -154,21 +155,27 @@ def forget_seqs(connection: apsw.Connection, seqs: Sequence[int]) -> None:
     for seq in seqs:
         found.add(all_rows(connection, "SELECT seq, id, arms FROM decisions WHERE seq = ?", seq))
     _forget_rewards(connection, found)
-    _forget_decisions(connection, found)
+    _forget_decisions(connection, found, last)
     with connection:
         connection.executemany(_REMEMBER, [(seq,) for seq in seqs])
 
 
-def _forget_decisions(connection: apsw.Connection, found: Found) -> None:
+def _forget_decisions(connection: apsw.Connection, found: Found, last: int) -> int:
+    """Forget decisions, and the rewards that came for them after the event `last`."""
     blanks = {id: found.decision(id) for id in found.decisions}
     _update(connection, "decisions", "id", blanks)
+    count = _forget_rewards(connection, found, last)
     empty_wal(connection)
+    return count
 
 
-def _forget_rewards(connection: apsw.Connection, found: Found) -> int:
-    """Forget rewards: those that counted are found by an index, others are read through."""
+def _forget_rewards(connection: apsw.Connection, found: Found, after: int = 0) -> int:
+    """Forget rewards: those that counted are found by an index, others are read through.
+
+    Those are read from the event `after` on.
+    """
     rows = [row for id in found.decisions for row in all_rows(connection, _COUNTED, id)]
-    others = connection.execute(_OTHERS) if found.decisions else ()
+    others = connection.execute(_OTHERS, (after,)) if found.decisions else ()
     rows += [row for row in others if row[1] in found.decisions]
     _update(connection, "rewards", "seq", {row[0]: found.reward(row[1], row[2]) for row in rows})
     return len(rows)

@@ -74,6 +74,7 @@ def forget_shared(
             archived = forget_archived(archive.local, found, begin)
         # the subjects go last: what ended half-way is found again
         _forget_decisions(connection, found, ids)
+        rewards += _forget_rewards(connection, found, ids)  # that came meanwhile
     change_copy(folder, lambda connection: forget_seqs(connection, found.seqs))
     made = Forgotten(
         at=datetime.now(UTC).isoformat(),

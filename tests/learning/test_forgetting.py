@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import apsw
 import pytest
@@ -13,10 +14,11 @@ from little_service import SECOND, LittleLog, current_of, learn_all, learned_by,
 from fastbandit.learning import candidate_checks, checkpoints
 from fastbandit.learning.learner import Learner
 from fastbandit.settings.service import Config
+from fastbandit.storage import forgetting
 from fastbandit.storage.archive import Archive
 from fastbandit.storage.backups import back_up
 from fastbandit.storage.events import DecisionMade, RewardCame
-from fastbandit.storage.forgetting import Forgotten, forget, name_of
+from fastbandit.storage.forgetting import Forgotten, forget, forget_archived, name_of
 from fastbandit.storage.joined_rows import Bounds, joined_rows
 from fastbandit.storage.retention import DAY, retain
 
@@ -97,6 +99,22 @@ def test_nothing_of_it_is_left(service: tuple[Config, LittleLog], tmp_path: Path
     assert b"ann-" not in (tmp_path / "events.db-wal").read_bytes()
     assert forgotten(tmp_path).decisions == 0
     assert current_of(config).cut == cut
+
+
+def test_a_reward_that_comes_meanwhile_is_forgotten_too(
+    service: tuple[Config, LittleLog], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _, log = service
+
+    def forget_while_rewards_come(*given: Any) -> tuple[int, int]:
+        log.write(RewardCame("ann-2", SECRET, "arm 2"))  # counts
+        log.write(RewardCame("ann-2", SECRET, "arm 9"))  # is of an arm that was not chosen
+        return forget_archived(*given)
+
+    monkeypatch.setattr(forgetting, "forget_archived", forget_while_rewards_come)
+
+    assert forgotten(tmp_path).rewards == 8
+    assert b"ann-" not in bytes_in(tmp_path)
 
 
 def test_the_log_counts_as_before_and_others_stay(

@@ -71,8 +71,7 @@ def known_offers(whole: FrozenCatalogue, codec: Codec, offers: Sequence[Offer]) 
     if not new:
         return found  # type: ignore[return-value]
     points = codec.points(_stacked([one.features for one in new]), [one.id for one in new])
-    rows = (_row_of(whole, offer_name(one.id, one.features)) for one in new)
-    each = zip(points, rows, new, strict=True)
+    each = zip(points, _learned_rows(whole, new), new, strict=True)
     fresh = [Known(point.tobytes(), row, one.entry, codec.offers) for point, row, one in each]
     both = zip(new, fresh, strict=True)
     codec.offers.update((one.key, it) for one, it in both if 0 < len(one.key) <= _LONGEST)
@@ -88,6 +87,17 @@ def _joined(known: Sequence[Known], columns: int) -> tuple[Floats, NDArray[np.in
     points = np.frombuffer(b"".join([one.point for one in known]), dtype=np.float32)
     rows = np.array([one.row for one in known], dtype=np.int64)
     return points.reshape(len(known), columns), rows
+
+
+def _learned_rows(whole: FrozenCatalogue, offers: Sequence[Offer]) -> list[int]:
+    """Return the row of each arm that was learned from when it came before; else the highest."""
+    ids = whole.learned_ids  # names take long to make: only for those that may be found
+    names = [
+        offer_name(one.id, one.features) if str(one.id) in ids or not len(one.features) else None
+        for one in offers
+    ]
+    rows = whole.ids.find(names) if any(names) else np.full(len(names), -1)
+    return np.where(rows < 0, _UNKNOWN, rows).tolist()  # type: ignore[no-any-return]
 
 
 def _row_of(whole: FrozenCatalogue, name: str | int) -> int:
@@ -108,6 +118,8 @@ def offered_catalogue(
             f"A request may bring 1 to {FEW:,} arms: got {len(ids):,}. Bring those that are "
             f"most likely, or let them be in the catalogue."
         )
+    if _NO_ARM in ids:
+        raise InputError(f"An arm of a request may not be called {_NO_ARM!r}. Give it another id.")
     if isinstance(offers, KnownOffers):
         points, rows = _joined(offers.known, whole.more.shape[1])
     else:

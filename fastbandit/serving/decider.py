@@ -28,7 +28,7 @@ from fastbandit.serving.schema_guard import arm_schema_of
 from fastbandit.serving.schemas import Reason, SelectRequest
 from fastbandit.serving.secret_columns import SecretColumns
 from fastbandit.serving.select_reader import ParsedSelect, SelectReader
-from fastbandit.serving.shadow import Shadow, check_no_baseline
+from fastbandit.serving.shadow import Plan, Shadow, check_no_baseline
 from fastbandit.settings.rewards import RewardConfig
 from fastbandit.settings.service import Config, SelectConfig
 from fastbandit.storage.events import Arm, DecisionMade
@@ -107,7 +107,7 @@ class Decider:
         """
         serving, request = self._set_up(request)
         parsed = self._read(request, serving)
-        (made,) = self._decide_parsed(serving, request, parsed)
+        (made,) = self._decide_parsed(serving, request, parsed, is_rank=True)
         if made.decided_by == "baseline":
             return made, {made.arms[0]: 1.0}
         terms: dict[str, Any] = {"epsilon": self._epsilon(request), "seed": made.seed}
@@ -140,10 +140,16 @@ class Decider:
         return serving, request
 
     def _decide_parsed(
-        self, serving: Serving, request: SelectRequest, parsed: ParsedSelect
+        self,
+        serving: Serving,
+        request: SelectRequest,
+        parsed: ParsedSelect,
+        *,
+        is_rank: bool = False,
     ) -> list[DecisionMade]:
         if self.shadow is not None:
-            return self._decide_beside(self.shadow, serving, request, parsed=parsed)
+            plan = self.shadow.plan(request, len(parsed.contexts), is_rank=is_rank)
+            return self._decide_beside(self.shadow, plan, serving, parsed=parsed)
         check_no_baseline(request)
         return self._decide(serving, request, parsed)
 
@@ -152,9 +158,9 @@ class Decider:
         return self._reader.read(request, schema)
 
     def _decide_beside(
-        self, shadow: Shadow, serving: Serving, request: SelectRequest, *, parsed: ParsedSelect
+        self, shadow: Shadow, plan: Plan, serving: Serving, *, parsed: ParsedSelect
     ) -> list[DecisionMade]:
-        plan = shadow.plan(request, len(parsed.contexts))
+        request = plan.request
         if plan.decides == "baseline":  # of which only the baseline's propensity matters
             request = structs.replace(request, propensity=False)
         for _ in range(_TRIES):

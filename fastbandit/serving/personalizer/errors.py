@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import msgspec
 
 from fastbandit.serving.personalizer.schemas import Error, ErrorResponse, InnerError
@@ -37,6 +39,7 @@ _OF_PROBLEM = {  # codes that are more exact than those of an operation
     "mode and terms": "InvalidLearningModeServiceConfiguration",
     "short retention": "InvalidLogRetentionDays",
 }
+_FIELD = re.compile(r"(contexts?|arms)(?=[.\[]|\Z)")  # of a select
 _MISSING = {"/evaluations/{id}": "EvaluationNotFound", "/logs/properties": "LogsPropertiesNotFound"}
 
 
@@ -49,17 +52,25 @@ def as_error(rejection: Rejection, operation: str, *, is_old: bool) -> Rejection
     """Return a rejection as Personalizer would have said it; 1.0 has few codes."""
     status = _STATUS.get(rejection.status, rejection.status)
     problem = rejection.problem
-    code = _code(status, operation, problem.title)
+    code, target = _code(status, operation, problem.title), _target(problem.field, operation)
     message = f"{problem.detail} {problem.fix}"
     if is_old and status in _OLD:
-        error = Error(_OLD[status], message, problem.field, inner_error=InnerError(code))
+        error = Error(_OLD[status], message, target, inner_error=InnerError(code))
     else:
         inner = InnerError(problem.type.rpartition(":")[2])
-        error = Error(code, message, problem.field, inner_error=inner)
+        error = Error(code, message, target, inner_error=inner)
     headers, detail = rejection.headers, problem.detail  # the one that came may be of others, too
     found = Rejection(status, problem.title, detail, fix=problem.fix, headers=headers)
     found.kind, found.written = _JSON, msgspec.json.encode(ErrorResponse(error))
     return found
+
+
+def _target(field: str | None, operation: str) -> str | None:
+    """Return a field by the name that the request has for it: a rank is decided as a select."""
+    found = _FIELD.match(field or "") if operation.endswith("/rank") else None
+    if field is None or found is None:
+        return field
+    return ("actions" if found[1] == "arms" else "contextFeatures") + field[found.end() :]
 
 
 def _code(status: int, operation: str, title: str) -> str:

@@ -28,7 +28,7 @@ from fastbandit.serving.schema_guard import arm_schema_of
 from fastbandit.serving.schemas import Reason, SelectRequest
 from fastbandit.serving.secret_columns import SecretColumns
 from fastbandit.serving.select_reader import ParsedSelect, SelectReader
-from fastbandit.serving.shadow import Plan, Shadow, check_no_baseline
+from fastbandit.serving.shadow import Shadow, check_no_baseline
 from fastbandit.settings.rewards import RewardConfig
 from fastbandit.settings.service import Config, SelectConfig
 from fastbandit.storage.events import Arm, DecisionMade
@@ -147,20 +147,11 @@ class Decider:
         *,
         is_rank: bool = False,
     ) -> list[DecisionMade]:
-        if self.shadow is not None:
-            plan = self.shadow.plan(request, len(parsed.contexts), is_rank=is_rank)
-            return self._decide_beside(self.shadow, plan, serving, parsed=parsed)
-        check_no_baseline(request)
-        return self._decide(serving, request, parsed)
-
-    def _read(self, request: SelectRequest, serving: Serving) -> ParsedSelect:
-        schema = self.secrets.context(serving.bandit.parts[2].schema)
-        return self._reader.read(request, schema)
-
-    def _decide_beside(
-        self, shadow: Shadow, plan: Plan, serving: Serving, *, parsed: ParsedSelect
-    ) -> list[DecisionMade]:
-        request = plan.request
+        shadow = self.shadow
+        if shadow is None:
+            check_no_baseline(request)
+            return self._decide(serving, request, parsed)
+        plan = shadow.plan(request, len(parsed.contexts), is_rank=is_rank)
         if plan.decides == "baseline":  # of which only the baseline's propensity matters
             request = structs.replace(request, propensity=False)
         for _ in range(_TRIES):
@@ -170,6 +161,10 @@ class Decider:
             except (EligibilityError, UnknownArmError) as error:
                 removed = error  # meanwhile
         raise rejection_of_error(removed, field="eligible", value=request.eligible)
+
+    def _read(self, request: SelectRequest, serving: Serving) -> ParsedSelect:
+        schema = self.secrets.context(serving.bandit.parts[2].schema)
+        return self._reader.read(request, schema)
 
     def _decide(
         self, serving: Serving, request: SelectRequest, parsed: ParsedSelect

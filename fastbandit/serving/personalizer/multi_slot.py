@@ -11,8 +11,8 @@ from msgspec import structs
 from fastbandit.errors import LogError
 from fastbandit.features.mapping_columns import merged
 from fastbandit.serving.decider import Decider
-from fastbandit.serving.personalizer.events import decision_id, slot_id
 from fastbandit.serving.personalizer import rank
+from fastbandit.serving.personalizer.events import decision_id, slot_id
 from fastbandit.serving.personalizer.schemas import (
     MultiSlotRankRequest,
     MultiSlotRankResponse,

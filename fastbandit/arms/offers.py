@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from hashlib import blake2b
 from typing import Any
 
@@ -30,4 +31,10 @@ def offer_name(id: str | int, features: Any) -> str | int:
     if not features:
         return id
     written = json.dumps([id, features], sort_keys=True).encode()
-    return f"{id}\x1f{blake2b(written, digest_size=12).hexdigest()}"
+    return f"{id}{PLACEHOLDER}{blake2b(written, digest_size=12).hexdigest()}"
+
+
+def offered_ids(names: Iterable[Any]) -> frozenset[str]:
+    """Return the ids, as text, of those among some names that are an `offer_name`."""
+    ids = (one.rpartition(PLACEHOLDER) for one in names if isinstance(one, str))
+    return frozenset(id for id, mark, _ in ids if mark)

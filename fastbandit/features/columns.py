@@ -175,7 +175,7 @@ class Number:
 
     def fill(self, values: Values, out: Row) -> None:
         numbers = (self._scaled(self._numbers(values)) - self.mean) / self.std
-        gaps, clipped = np.isnan(numbers), np.clip(numbers, -CLIP, CLIP)
+        gaps, clipped = np.isnan(numbers), np.maximum(np.minimum(numbers, CLIP), -CLIP)
         if gaps.any():
             out[:, 0] = gaps
             clipped[gaps] = 0.0

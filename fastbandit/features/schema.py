@@ -173,10 +173,11 @@ class Schema:
     def _fill(self, table: Table, first: int, out: NDArray[np.float32], what: str) -> None:
         """Write rows of a table, from the first on, into rows of zeros."""
         rows = slice(first, first + len(out))
-        for name, span in self.spans.items():
-            column = self[name]
+        spans = self.spans
+        for column in (one for one in self.columns if one.width):
+            name = column.name
             try:
-                column.fill(self._values(column, table, rows, what), out[:, span])
+                column.fill(self._values(column, table, rows, what), out[:, spans[name]])
             except ValueOfColumnError as error:
                 if error.row is None:
                     raise

@@ -138,7 +138,8 @@ def _from_mapping(raw: Mapping[str, Any], what: str) -> Table:
 
 
 def _from_dicts(raw: Sequence[Any], what: str) -> Table:
-    """Return rows as columns; each needs the names of the first."""
+    """Return rows as columns, the names of the first ones first; some may lack some."""
+    are_alike = True
     if not raw:
         raise ShapeError(f"The {what} need at least one row: got none. Give one.")
     names = dict.fromkeys(raw[0]) if isinstance(raw[0], Mapping) else {}
@@ -150,7 +151,8 @@ def _from_dicts(raw: Sequence[Any], what: str) -> Table:
             )
         if row.keys() != names.keys():
             names |= dict.fromkeys(row)  # whoever reads them says which are needed
-    if all(row.keys() == names.keys() for row in raw):
+            are_alike = False
+    if are_alike:
         return Table({name: [row[name] for row in raw] for name in raw[0]}, len(raw))
     return _Ragged({name: [row.get(name, ABSENT) for row in raw] for name in names}, len(raw))
 

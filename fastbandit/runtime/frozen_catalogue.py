@@ -20,6 +20,7 @@ from fastbandit.arms.eligibility import (
 )
 from fastbandit.arms.ids import ArmIds
 from fastbandit.arms.neighbour_graph import neighbour_graph
+from fastbandit.arms.offers import offered_ids
 from fastbandit.arms.partitions import Floats, Positions, build_partitions
 from fastbandit.arms.rows import ArmRows, Rows, Upserted
 from fastbandit.arms.stale_ids import KnownIds
@@ -74,6 +75,11 @@ class FrozenCatalogue:
     def ids(self) -> ArmIds:
         """The ids of the arms, by row."""
         return self.rows.ids
+
+    @cached_property
+    def learned_ids(self) -> frozenset[str]:
+        """The ids of arms that came with requests and were learned from, which have dead rows."""
+        return offered_ids(self.ids.ids(np.flatnonzero(~self.rows.live)))
 
     @cached_property
     def first_more(self) -> int:

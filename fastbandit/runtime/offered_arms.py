@@ -71,8 +71,7 @@ def known_offers(whole: FrozenCatalogue, codec: Codec, offers: Sequence[Offer]) 
     if not new:
         return found  # type: ignore[return-value]
     points = codec.points(_stacked([one.features for one in new]), [one.id for one in new])
-    rows = (_row_of(whole, offer_name(one.id, one.features)) for one in new)
-    each = zip(points, rows, new, strict=True)
+    each = zip(points, _rows_of(whole, _names_of(whole, new)).tolist(), new, strict=True)
     fresh = [Known(point.tobytes(), row, one.entry, codec.offers) for point, row, one in each]
     both = zip(new, fresh, strict=True)
     codec.offers.update((one.key, it) for one, it in both if 0 < len(one.key) <= _LONGEST)
@@ -90,9 +89,20 @@ def _joined(known: Sequence[Known], columns: int) -> tuple[Floats, NDArray[np.in
     return points.reshape(len(known), columns), rows
 
 
-def _row_of(whole: FrozenCatalogue, name: str | int) -> int:
-    """Return the row of what is called so, though it may not be chosen; the highest number else."""
-    return int(whole.ids.rows([name])[0]) if name in whole.ids else int(_UNKNOWN)
+def _names_of(whole: FrozenCatalogue, offers: Sequence[Offer]) -> list[Any]:
+    """Return what each arm is called if it was learned from: None where it cannot have been."""
+    ids = whole.learned_ids  # names take long to make
+    are = [str(one.id) in ids or not len(one.features) for one in offers]
+    return [
+        offer_name(one.id, one.features) if it else None
+        for one, it in zip(offers, are, strict=True)
+    ]
+
+
+def _rows_of(whole: FrozenCatalogue, names: list[Any]) -> NDArray[np.int64]:
+    """Return the row of each name, though it may not be chosen; the highest number without one."""
+    rows = whole.ids.find(names)
+    return np.where(rows < 0, _UNKNOWN, rows)
 
 
 def offered_catalogue(
@@ -108,6 +118,8 @@ def offered_catalogue(
             f"A request may bring 1 to {FEW:,} arms: got {len(ids):,}. Bring those that are "
             f"most likely, or let them be in the catalogue."
         )
+    if _NO_ARM in ids:
+        raise InputError(f"An arm of a request may not be called {_NO_ARM!r}. Give it another id.")
     if isinstance(offers, KnownOffers):
         points, rows = _joined(offers.known, whole.more.shape[1])
     else:
@@ -147,7 +159,7 @@ def _placed(
     if isinstance(codec.arm.kind, Ids):
         ids = [offers[position].id for position in new]
         own = codec.points(None, ids) if new else None
-        given, learned = new, np.array([_row_of(whole, id) for id in ids], dtype=np.int64)
+        given, learned = new, _rows_of(whole, ids)
     else:
         is_read = not isinstance(codec.context, LinearEncoding)  # else an arm is its id
         given = [n for n, row in enumerate(live.tolist()) if is_read or row < 0]

@@ -107,7 +107,7 @@ class Decider:
         """
         serving, request = self._set_up(request)
         parsed = self._read(request, serving)
-        (made,) = self._decide_parsed(serving, request, parsed)
+        (made,) = self._decide_parsed(serving, request, parsed, is_rank=True)
         if made.decided_by == "baseline":
             return made, {made.arms[0]: 1.0}
         terms: dict[str, Any] = {"epsilon": self._epsilon(request), "seed": made.seed}
@@ -140,21 +140,18 @@ class Decider:
         return serving, request
 
     def _decide_parsed(
-        self, serving: Serving, request: SelectRequest, parsed: ParsedSelect
+        self,
+        serving: Serving,
+        request: SelectRequest,
+        parsed: ParsedSelect,
+        *,
+        is_rank: bool = False,
     ) -> list[DecisionMade]:
-        if self.shadow is not None:
-            return self._decide_beside(self.shadow, serving, request, parsed=parsed)
-        check_no_baseline(request)
-        return self._decide(serving, request, parsed)
-
-    def _read(self, request: SelectRequest, serving: Serving) -> ParsedSelect:
-        schema = self.secrets.context(serving.bandit.parts[2].schema)
-        return self._reader.read(request, schema)
-
-    def _decide_beside(
-        self, shadow: Shadow, serving: Serving, request: SelectRequest, *, parsed: ParsedSelect
-    ) -> list[DecisionMade]:
-        plan = shadow.plan(request, len(parsed.contexts))
+        shadow = self.shadow
+        if shadow is None:
+            check_no_baseline(request)
+            return self._decide(serving, request, parsed)
+        plan = shadow.plan(request, len(parsed.contexts), is_rank=is_rank)
         if plan.decides == "baseline":  # of which only the baseline's propensity matters
             request = structs.replace(request, propensity=False)
         for _ in range(_TRIES):
@@ -164,6 +161,10 @@ class Decider:
             except (EligibilityError, UnknownArmError) as error:
                 removed = error  # meanwhile
         raise rejection_of_error(removed, field="eligible", value=request.eligible)
+
+    def _read(self, request: SelectRequest, serving: Serving) -> ParsedSelect:
+        schema = self.secrets.context(serving.bandit.parts[2].schema)
+        return self._reader.read(request, schema)
 
     def _decide(
         self, serving: Serving, request: SelectRequest, parsed: ParsedSelect

@@ -134,6 +134,8 @@ def _read(arm: OfferedArm, bandit: FrozenBandit | None) -> OfferedArm:
     A bandit is given where they are. One that comes without features and is known has none.
     """
     key, features = getattr(arm, "key", b""), arm.features
+    if bandit is None and not isinstance(features, msgspec.Raw):
+        return arm
     if isinstance(features, msgspec.Raw):
         features = msgspec.json.decode(features)
     if bandit is not None and not isinstance(features, list):

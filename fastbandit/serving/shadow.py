@@ -34,11 +34,15 @@ _LOGGER = logging.getLogger("fastbandit.serving")
 
 
 class Plan(NamedTuple):
-    """A request, who decides it, and the arms that the caller names for the baseline."""
+    """A request, who decides it, and the arms that the caller names for the baseline.
+
+    Where the baseline `is_drawn`, the service draws it.
+    """
 
     request: SelectRequest
     decides: Who
     named: Sequence[Baseline] | None
+    is_drawn: bool
 
 
 class Shadow:
@@ -88,17 +92,21 @@ class Shadow:
 
     # -- requests
 
-    def plan(self, request: SelectRequest, count: int) -> Plan:
-        """Read what a request of so many contexts says of the baseline, or reject it."""
+    def plan(self, request: SelectRequest, count: int, *, is_rank: bool = False) -> Plan:
+        """Read what a request of so many contexts says of the baseline, or reject it.
+
+        That of a rank of Personalizer is never drawn.
+        """
+        is_drawn = self.baseline == "random" and not is_rank
         decides, named = self.decides, _read_named(request, count)
         if self._is_apprentice and decides == "baseline" and named is None:
             if request.arms is None or request.k != 1:  # nothing says which arm is the baseline's
                 decides = "bandit"
             else:
                 named = [Baseline(request.arms[0].id, 1.0)] * count
-        if self.baseline == "random" and named is not None:
+        if is_drawn and named is not None:
             raise _not_named("This service draws the arm of the baseline itself.", request)
-        if self.baseline == "request" and named is None and decides == "baseline":
+        if not is_drawn and named is None and decides == "baseline":
             raise wrong_field(
                 "The baseline decides here: a request needs to name the arm that it takes.",
                 fix='Send "baseline": {"arm": …, "propensity": …}, or "baselines" with contexts.',
@@ -111,7 +119,7 @@ class Shadow:
                 field="k",
                 value=request.k,
             )
-        return Plan(request, decides, named)
+        return Plan(request, decides, named, is_drawn)
 
     def compare(
         self, plan: Plan, made: list[DecisionMade], *, bandit: FrozenBandit, inputs: Inputs
@@ -123,7 +131,7 @@ class Shadow:
         if plan.named is not None:
             taken = list(plan.named)
             _check_named(taken, request, bandit.parts[1])
-        elif self.baseline == "random":
+        elif plan.is_drawn:
             taken = self._draw(bandit, request.eligible, [one.id for one in made])
         else:
             return made

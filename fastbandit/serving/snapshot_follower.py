@@ -171,6 +171,7 @@ class SnapshotFollower:
         )
         if self._decider.shadow is not None:
             bandit.parts[1].rows.live_rows_of([0])  # ids are found by name from now on
+            _ = bandit.parts[1].learned_ids
         return bandit, known.catalogue
 
     # -- deltas

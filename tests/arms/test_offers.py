@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fastbandit.arms.offers import offer_name
+from fastbandit.arms.offers import offer_name, offered_ids
 
 
 def test_an_arm_without_features_keeps_its_id() -> None:
@@ -23,3 +23,9 @@ def test_other_features_another_id_or_an_id_of_another_kind_have_another_name() 
     ]
 
     assert len(set(names)) == 4
+
+
+def test_names_say_of_which_ids_they_are() -> None:
+    names = ["plain", 3, offer_name("a", {"x": 1}), offer_name(7, [2.0]), offer_name("a", [1.0])]
+
+    assert offered_ids(names) == {"a", "7"}

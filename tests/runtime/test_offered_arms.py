@@ -119,6 +119,21 @@ def test_what_was_learned_of_an_arm_that_was_offered_before_is_known() -> None:
     assert few.select(CONTEXTS, explore=False).arms == ["new"] * len(CONTEXTS)
 
 
+def test_an_arm_that_was_never_learned_from_is_not_called_by_its_features(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    bandit, name = learned(), offer_name("new", NEW[0].tolist())
+    bandit.upsert_arms(NEW[:1], ids=[name])
+    bandit.discard_arms([name, 5])
+    frozen, named = bandit.freeze(), list[str | int]()
+    monkeypatch.setattr(offered_arms, "offer_name", lambda id, _: named.append(id) or name)
+
+    frozen.offering([Offer("new", NEW[0]), Offer("other", NEW[1]), Offer(5, NEW[2])])
+
+    assert named == ["new"]
+    assert frozen.parts[1].learned_ids == {"new"}
+
+
 def test_features_of_an_arm_in_the_catalogue_go_before_its_own() -> None:
     frozen = learned().freeze()
 
@@ -158,6 +173,7 @@ def test_popularity_decides_among_offered_arms_before_the_first_version() -> Non
         ([Offer("new")], UnknownArmError, "'new'"),
         ([Offer("new", [1.0])], ShapeError, "3"),
         ([Offer(3), Offer(3)], DuplicateArmError, "3"),
+        ([Offer("\x1f\x1f", NEW[0])], InputError, "may not be called"),
     ],
 )
 def test_mistakes_are_named(offers: list[Offer], error: type[Exception], said: str) -> None:

@@ -11,8 +11,8 @@ from msgspec import structs
 from fastbandit.errors import LogError
 from fastbandit.features.mapping_columns import merged
 from fastbandit.serving.decider import Decider
+from fastbandit.serving.personalizer import rank
 from fastbandit.serving.personalizer.events import decision_id, slot_id
-from fastbandit.serving.personalizer.rank import select_of
 from fastbandit.serving.personalizer.schemas import (
     MultiSlotRankRequest,
     MultiSlotRankResponse,
@@ -82,7 +82,7 @@ def decide(
         actions = [action for action in request.actions if action.id not in taken]
         if not actions:
             raise _wrong("A slot needs an action that is left for it.", "slots", slot.id)
-        asked = select_of(
+        asked = rank.select_of(
             [OfferedArm(action.id, merged(action.features)) for action in actions],
             decider,
             id=slot_id(event, slot.id),
@@ -91,7 +91,8 @@ def decide(
         )
         if slot.baseline_action in taken:  # of an earlier slot: there is none to compare with
             asked = structs.replace(asked, baseline=_stand_in(stored[n : n + 1], decider))
-        found.append(decider.rank(asked, draws=draws)[0])
+        made, _ = rank.decide(asked, decider, draws=draws, actions=request.actions)
+        found.append(made)
     return found
 
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import msgspec
-from msgspec import UNSET
+from msgspec import UNSET, structs
 
 from fastbandit.features.mapping_columns import merged
 from fastbandit.runtime.offered_arms import Known
@@ -19,7 +20,7 @@ from fastbandit.serving.personalizer.schemas import (
     RankResponse,
     UnreadRankRequest,
 )
-from fastbandit.serving.problems import wrong_field
+from fastbandit.serving.problems import Rejection, wrong_field
 from fastbandit.serving.request_arms import KeyedArm, known_arm
 from fastbandit.serving.schemas import Baseline, OfferedArm, SelectRequest
 from fastbandit.serving.select_reader import new_id
@@ -27,6 +28,7 @@ from fastbandit.storage.events import DecisionMade
 
 _UNREAD = msgspec.json.Decoder(UnreadRankRequest, strict=True).decode
 _WHOLE = msgspec.json.Decoder(RankRequest, strict=True).decode
+_ARM = re.compile(r"arms\[(\d+)\]")
 _ACTION = msgspec.json.Decoder(RankableAction, strict=True).decode
 
 
@@ -108,13 +110,27 @@ def select_of(
     baseline: str,
 ) -> SelectRequest:
     """Return the select of one of some arms."""
-    is_named = decider.shadow is not None and decider.shadow.baseline == "request"
     return SelectRequest(
         context=context if context or decider.schema is not None else UNSET,
         arms=[*arms],
         id=id,
-        baseline=Baseline(baseline, 1.0) if is_named else None,
+        baseline=None if decider.shadow is None else Baseline(baseline, 1.0),
     )
+
+
+def decide(
+    asked: SelectRequest, decider: Decider, *, draws: int, actions: Sequence[Any]
+) -> tuple[DecisionMade, dict[str, float]]:
+    """Choose one of the arms; a rejection counts them as the actions that the request brought."""
+    try:
+        return decider.rank(asked, draws=draws)
+    except Rejection as rejection:
+        field = rejection.problem.field or ""
+        if (found := _ARM.match(field)) and asked.arms:
+            wrong, ids = asked.arms[int(found[1])].id, [action.id for action in actions]
+            field = f"arms[{ids.index(wrong)}]{field[found.end() :]}"
+            rejection.problem = structs.replace(rejection.problem, field=field)
+        raise
 
 
 def response(

@@ -67,7 +67,8 @@ class PersonalizerRoutes:
         asked = rank.to_select(came, decider)
         check_size(asked, self.service.config.limits, len(body))
         self.quotas.take(key, "interactions", 1)
-        decide = partial(decider.rank, asked, draws=self._config.draws)
+        draws = self._config.draws
+        decide = partial(rank.decide, asked, decider, draws=draws, actions=came.arms)
         is_slow = len(body) > LARGE_BYTES or self._draws_much(asked)
         made, shares = await self.service.large.do(decide) if is_slow else decide()
         id = made.id

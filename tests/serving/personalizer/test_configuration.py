@@ -18,7 +18,7 @@ from fastbandit.serving.promotion import read_promotion
 from fastbandit.settings.service import Config
 from fastbandit.storage.backups import PERSONALIZER_FILE
 from tests.serving.little_named import CONTEXT, events_of
-from tests.serving.personalizer.little_personalizer import NEW, Client, tell
+from tests.serving.personalizer.little_personalizer import NEW, Client, rank_of, tell
 
 ASKED: dict[str, Any] = {
     "rewardWaitTime": "PT20M",
@@ -83,6 +83,27 @@ def test_in_apprentice_mode_the_first_action_is_taken_and_the_bandit_only_compar
     made = events_of(config)
     assert [one.decided_by for one in made[:2]] == ["baseline", "bandit"]
     assert {one.other for one in made[1:]} == {"x"}
+
+
+def test_the_first_action_of_a_rank_is_the_baseline_where_that_of_selects_is_drawn(
+    make: Callable[..., Config],
+) -> None:
+    config = make(shadow__baseline="random")
+    slots = [{"id": "top", "baselineAction": "y"}, {"id": "side", "baselineAction": "x"}]
+
+    async def story(client: Client) -> None:
+        chosen = [(await client.rank("x", "y", "z"))["rewardActionId"] for _ in range(12)]
+        assert chosen == ["x"] * 12
+        filled = await client("POST", "/multislot/rank", rank_of("x", "y", "z", slots=slots))
+        assert [one["rewardActionId"] for one in filled.body["slots"]] == ["y", "x"]
+        service = (await client("GET", "/configurations/service")).body
+        await client("PUT", "/configurations/service", service | {"learningMode": "Online"})
+        await client.rank("z", "x")
+
+    tell(config, story)
+    made = events_of(config)
+    assert [one.decided_by for one in made] == ["baseline"] * 14 + ["bandit"]
+    assert made[-1].other == "z"
 
 
 @pytest.mark.parametrize(

@@ -44,14 +44,14 @@ BAD: dict[str, tuple[str, Any, int, str, str | None]] = {
         rank_of("x", contextFeatures=[{"country": "DE"}]),
         400,
         "InvalidRankRequest",
-        "context.age",
+        "contextFeatures.age",
     ),
     "an object for a number": (
         RANK,
         rank_of("x", contextFeatures=[*CONTEXT, {"age": {"years": 31}}]),
         400,
         "InvalidRankRequest",
-        "context.age",
+        "contextFeatures.age",
     ),
     "a feature of another kind": (
         RANK,
@@ -61,7 +61,26 @@ BAD: dict[str, tuple[str, Any, int, str, str | None]] = {
         },
         400,
         "InvalidRankRequest",
-        "arms[0].features.price",
+        "actions[0].features.price",
+    ),
+    "a feature of another kind behind an excluded action": (
+        RANK,
+        rank_of("w", excludedActions=["w"])
+        | {"actions": [action("w"), action("x"), action("y", price="dear")]},
+        400,
+        "InvalidRankRequest",
+        "actions[2].features.price",
+    ),
+    "a feature of another kind for slots": (
+        "/multislot/rank",
+        {
+            "contextFeatures": CONTEXT,
+            "actions": [action("w"), action("x", price="dear")],
+            "slots": [{"id": "top", "baselineAction": "x", "excludedActions": ["w"]}],
+        },
+        400,
+        "InvalidRankRequest",
+        "actions[1].features.price",
     ),
     "features that are no objects": (
         RANK,

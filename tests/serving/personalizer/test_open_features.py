@@ -60,20 +60,20 @@ MANY, DEEP = {f"n{n}": 1 for n in range(10_000)}, {"deep": nested(10)}
 COUNT, DEPTH = "at most 1,000 features", "nested at most 8 deep"
 REWARD, ACTIVATE = "/events/one/reward", "/events/one/activate"
 BAD: dict[str, tuple[str, Any, int, str | None, str]] = {
-    "10,000 features": ("/rank", ([MANY], ACTIONS), 400, "context", COUNT),
+    "10,000 features": ("/rank", ([MANY], ACTIONS), 400, "contextFeatures", COUNT),
     "10,000 features of an action": (
         "/rank",
         (CONTEXT, [{"id": "a", "features": [MANY]}]),
         400,
-        "arms[0].features",
+        "actions[0].features",
         COUNT,
     ),
-    "nested ten deep": ("/rank", ([DEEP], ACTIONS), 400, "context", DEPTH),
+    "nested ten deep": ("/rank", ([DEEP], ACTIONS), 400, "contextFeatures", DEPTH),
     "nested ten deep in an action": (
         "/rank",
         (CONTEXT, [*ACTIONS, {"id": "a", "features": [DEEP]}]),
         400,
-        "arms[3].features",
+        "actions[3].features",
         DEPTH,
     ),
     "an id twice": ("/rank", (CONTEXT, [*ACTIONS, ACTIONS[0]]), 400, "actions[3].id", "own"),

@@ -86,7 +86,9 @@ def test_a_retry_gets_the_same_answer(config: Config) -> None:
         first = await client.rank("x", "y", "z", eventId="one")
         assert await client.rank("x", "y", "z", eventId="one") == first
         other = await client("POST", "/rank", rank_of("x", "w", eventId="one"))
-        assert (other.status, other.body["error"]["code"]) == (409, "BadRequest")
+        error = other.body["error"]
+        assert (other.status, error["code"], error["target"]) == (409, "BadRequest", "eventId")
+        assert error["innerError"] == {"code": "InvalidRankRequest"}
 
     tell(config, story)
     assert len(events_of(config)) == 1

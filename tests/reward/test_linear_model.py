@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
+import pytest
 import torch
 from fakes import vectors_of
 from plans import plan_for
@@ -59,12 +60,39 @@ def test_rewards_that_are_linear_in_context_and_arm_are_predicted() -> None:
     assert np.abs(predicted_by(regression(rewards)) - rewards).max() < 0.1
 
 
-def test_a_product_of_context_and_arm_is_not_seen() -> None:
-    rewards = CONTEXTS[:, 0] * ARMS[:, 0]
+def test_a_product_of_context_and_arm_is_seen() -> None:
+    rewards = ARMS[:, 1] + CONTEXTS[:, 0] * ARMS[:, 0]
 
-    left = np.var(rewards - predicted_by(regression(rewards))) / np.var(rewards)
+    model = regression(rewards)
 
-    assert left > 0.9
+    assert model.network.product
+    assert np.var(rewards - predicted_by(model)) / np.var(rewards) < 0.1
+
+
+def test_products_that_explain_nothing_are_left_out_again() -> None:
+    model, plain = regression(CONTEXTS[:, 0] * ARMS[:, 0]), ARMS[:, 0] + CONTEXTS[:, 1]
+    assert model.network.product
+    history = Interactions(Inputs(dense=CONTEXTS), Inputs(dense=ARMS), plain)
+
+    model.observe_arms(history.arms)
+    model.start(history, fresh=len(history))
+    model.fit_posterior(history)
+
+    assert not model.network.product
+    assert torch.equal(model.embed_arms(history.arms), regression(plain).embed_arms(history.arms))
+    np.testing.assert_allclose(predicted_by(model), predicted_by(regression(plain)), atol=1e-5)
+
+
+@pytest.mark.parametrize("first", [0, 1])
+def test_a_saved_regression_is_loaded_with_products_or_without(first: int) -> None:
+    each = [regression(ARMS[:, 0]), regression(CONTEXTS[:, 0] * ARMS[:, 0])]
+    saved, other = each[first], each[1 - first]
+    assert saved.network.product != other.network.product
+
+    other.load_state_dict(saved.state_dict())
+
+    assert other.noise_size == saved.noise_size
+    np.testing.assert_array_equal(predicted_by(other), predicted_by(saved))
 
 
 def test_directions_stay_as_they_were_first_found() -> None:

@@ -88,6 +88,7 @@ def decide(
             id=slot_id(event, slot.id),
             context=merged([*(request.context_features or ()), *(slot.features or ())]),
             baseline=slot.baseline_action,
+            subject=request.subject,
         )
         if slot.baseline_action in taken:  # of an earlier slot: there is none to compare with
             asked = structs.replace(asked, baseline=_stand_in(stored[n : n + 1], decider))

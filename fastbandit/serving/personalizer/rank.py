@@ -98,6 +98,7 @@ def to_select(rank: Rank, decider: Decider) -> SelectRequest:
         id=new_id() if request.event_id is None else decision_id(request.event_id),
         context=merged(request.context_features),
         baseline=str(eligible[0].id),
+        subject=request.subject,
     )
 
 
@@ -108,12 +109,14 @@ def select_of(
     id: str,
     context: dict[str, object],
     baseline: str,
+    subject: str | None,
 ) -> SelectRequest:
     """Return the select of one of some arms."""
     return SelectRequest(
         context=context if context or decider.schema is not None else UNSET,
         arms=[*arms],
         id=id,
+        subject=subject,
         baseline=None if decider.shadow is None else Baseline(baseline, 1.0),
     )
 

@@ -10,6 +10,8 @@ from typing import Annotated, Any
 
 from msgspec import Meta, Raw, Struct
 
+from fastbandit.serving.schemas import DecisionId
+
 EventId = Annotated[str, Meta(min_length=1, max_length=256)]
 ActionId = Annotated[str, Meta(min_length=1, max_length=256, pattern=r"^[^\x00-\x1f\x7f]*\Z")]
 Features = list[dict[str, Any]]
@@ -25,13 +27,14 @@ class RankableAction(Struct, frozen=True):
 
 
 class RankRequest(Struct, frozen=True, rename="camel"):
-    """Which of these actions, in this context?"""
+    """Which of these actions, in this context? The `subject` is ours: whom it is about."""
 
     actions: Annotated[list[RankableAction], Meta(min_length=1)]
     context_features: Features | None = None
     excluded_actions: list[str] | None = None
     event_id: EventId | None = None
     defer_activation: bool | None = None
+    subject: DecisionId | None = None
 
 
 class UnreadRankRequest(RankRequest, frozen=True, rename="camel"):
@@ -78,6 +81,7 @@ class MultiSlotRankRequest(Struct, frozen=True, rename="camel"):
     context_features: Features | None = None
     event_id: EventId | None = None
     defer_activation: bool | None = None
+    subject: DecisionId | None = None
 
 
 class SlotResponse(Struct, frozen=True, rename="camel"):

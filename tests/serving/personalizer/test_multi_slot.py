@@ -37,6 +37,15 @@ def test_each_slot_gets_an_action_of_its_own_and_a_reward_of_its_own(config: Con
     assert [(one.value, one.status) for one in came] == [(1, "counted"), (-0.5, "counted")]
 
 
+def test_all_slots_may_say_whom_they_are_about(config: Config) -> None:
+    async def story(client: Client) -> None:
+        body = rank_of("x", "y", "z", slots=SLOTS, subject="ann")
+        assert (await client("POST", "/multislot/rank", body)).status == 201
+
+    tell(config, story, base=NEW)
+    assert [one.subject for one in events_of(config)] == ["ann", "ann"]
+
+
 def test_a_deferred_event_of_slots_counts_once_it_is_activated(config: Config) -> None:
     async def story(client: Client) -> None:
         body = rank_of("x", "y", "z", slots=SLOTS, eventId="one", deferActivation=True)

@@ -48,6 +48,16 @@ def test_an_event_without_an_id_gets_one_that_a_reward_can_name(config: Config) 
     assert (came.decision, came.value, came.status) == (made.id, 0.5, "counted")
 
 
+@pytest.mark.parametrize("more", [{}, {"deferActivation": True}])
+def test_a_rank_may_say_whom_it_is_about(more: dict[str, bool], config: Config) -> None:
+    async def story(client: Client) -> None:
+        await client.rank("x", "y", eventId="one", subject="ann", **more)
+        assert (await client("POST", "/events/one/activate")).status == 204
+
+    tell(config, story)
+    assert {one.subject for one in events_of(config)} == {"ann"}
+
+
 @pytest.mark.parametrize("event", ["a b/ü", "a\nb", "&=%", "/reward"])
 def test_an_event_may_be_called_anything(config: Config, event: str) -> None:
     async def story(client: Client) -> None:

@@ -119,3 +119,16 @@ def test_workers_are_shown_beside_one_process(tmp_path: Path) -> None:
     assert "| 1,500 and 1,000 selects/s = 1.50; p99 3.0 and 3.0 ms | met |" in table
     assert "| one process 300, worker 300, append 12 |" in table
     assert "| 50,000 selects/s |" in table
+
+
+@pytest.mark.parametrize(("older", "is_met"), [(180, True), (179, False)])
+def test_flips_of_the_pointer_are_answered_by_the_newest(
+    older: int, is_met: bool, tmp_path: Path
+) -> None:
+    found = {"unsaid": 0, "lost": 0, "reused": 0, "slowest_seconds": 2.0, "whole_seconds": 1.0}
+    write(tmp_path, "flips", {"flips": 200, "older": older, "pointers": 20, **found})
+
+    table = tables(tmp_path)
+
+    assert "20 of the pointer by the newest" in table
+    assert ("**missed**" not in table) == is_met

@@ -35,7 +35,9 @@ STALL_MS, GROWTH_BYTES, UNREAD, SLOW = 50.0, 64 * 2**20, 400, 10_000
 _DIM, _ARMS = 8, 1_000
 _PAUSE_SECONDS = 0.002
 _NEW_EVERY = 10  # probes over a connection of its own
-_LITTLE = 4096  # bytes of answers that the kernel takes for who reads none
+_LITTLE = 4096
+"""Bytes that the kernel holds for who reads no answers. More would hide that a connection ended:
+who reads nothing notices that only where something is left to send."""
 _PIECE = b"y" * 2**16
 _HEAD = b"POST /v1/select HTTP/1.1\r\nhost: 127.0.0.1\r\n"
 _PAGE = b"GET /console/console.js HTTP/1.1\r\n\r\n"
@@ -172,13 +174,11 @@ class _Thrown(asyncio.Protocol):
     """A connection that sends what it has, and looks at no answer, or does not even take it."""
 
     def __init__(self, name: str) -> None:
-        self.pieces, self.takes_answers = _pieces(name), name != "unread"
+        self.pieces = _pieces(name)
         self.sent, self.is_open, self.is_paused = 0, True, False
 
     def connection_made(self, transport: Any) -> None:
         self.transport = transport
-        if not self.takes_answers:
-            transport.pause_reading()
         self.resume_writing()
 
     def pause_writing(self) -> None:
@@ -218,16 +218,19 @@ async def _throw(name: str, port: int, count: int) -> Sent:
             own = socket.socket()
             if name == "unread":
                 own.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _LITTLE)
+                own.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _LITTLE)
             own.setblocking(False)
             await loop.sock_connect(own, (HOST, port))
-            _, one = await loop.create_connection(lambda: _Thrown(name), sock=own)
+            transport, one = await loop.create_connection(lambda: _Thrown(name), sock=own)
+            if name == "unread":
+                transport.pause_reading()  # not earlier: uvloop would read on all the same
             thrown.append(one)
     looks, seconds = _UNTIL_ENDED.get(name, (40, 0.1))
     for _ in range(looks):  # a byte at each where they are slow, until all are ended
         if not any(one.is_open for one in thrown):
             break
         for one in thrown:
-            if name == "slow" and one.is_open and not one.transport.is_closing():
+            if name in ("slow", "unread") and one.is_open and not one.transport.is_closing():
                 one.transport.write(b"x")
         await asyncio.sleep(seconds)
     ended = sum(not one.is_open for one in thrown)

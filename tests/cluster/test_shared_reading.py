@@ -232,11 +232,19 @@ def test_rounds_of_a_shared_log_are_those_of_its_copy(
     assert (found.ids, found.notes) == (copied.ids, copied.notes)
 
 
-def test_doctor_looks_at_the_copy(log: PostgresLog, run: Said, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("has_settings", "begins"),
+    [(True, "4 events in postgresql://"), (False, "the copy of a shared log: version")],
+)
+def test_doctor_looks_at_the_log_and_without_settings_at_its_copy(
+    has_settings: bool, begins: str, log: PostgresLog, run: Said, tmp_path: Path
+) -> None:
     run("export", "--format", "jsonl", "--out", "log.jsonl")
+    if not has_settings:
+        (tmp_path / "fastbandit.toml").unlink()
 
     _, out, _ = run("doctor", "--data-dir", "data", "--json")
 
     (found,) = [one for one in json.loads(out)["findings"] if one["name"] == "log"]
     assert found["state"] == "ok"
-    assert found["found"].startswith("the copy of a shared log: version")
+    assert found["found"].startswith(begins)

@@ -36,9 +36,9 @@ DAY = 86_400_000_000
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _SOME = "WHERE seq > ? AND seq <= ? ORDER BY seq LIMIT 1000"
 _LEAST, _MOST = 20, 500  # rows or pages that a transaction changes
-_PAGES, _LONG = 100, 0.01  # pages that it writes, and seconds: appends wait for it
+_PAGES, _LONG = 30, 0.003  # pages that it writes, and seconds: appends wait for it
 _LONG_WAL = 500  # pages
-_REST = 3.0  # times as long as something took, nothing is done
+_REST = 8.0  # times as long as something took, nothing is done
 _INCREMENTAL = 2
 _READ = {"decisions": sql.ARCHIVED_DECISION, "rewards": sql.REWARD, "ticks": sql.TICK}
 _NEXT = "SELECT seq, at FROM {} WHERE seq >= ? ORDER BY seq LIMIT 1"
@@ -99,7 +99,7 @@ def retain(
 ) -> Left:
     """Let the days leave that ended so many days ago by the clock of the log; return what left.
 
-    At most a quarter of the time is worked. Appends wait for no sync of what is deleted, and their
+    At most a ninth of the time is worked. Appends wait for no sync of what is deleted, and their
     own finds little of it: what a power cut undoes is deleted again.
     """
     archive, left = Archive(data_dir / "archive"), Left(archived=is_archived)

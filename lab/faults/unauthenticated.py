@@ -43,7 +43,7 @@ _HEAD = b"POST /v1/select HTTP/1.1\r\nhost: 127.0.0.1\r\n"
 _PAGE = b"GET /console/console.js HTTP/1.1\r\n\r\n"
 _ANSWERED = _PAGE + _HEAD + b"content-length: 0\r\n\r\n"
 _SETTINGS = {"limits.body_seconds": 10.0}  # a third of what is usual: to see how unread ones end
-_UNTIL_ENDED = {"slow": (12, 1.0), "unread": (400, 0.1)}  # looks, and seconds between them
+_UNTIL_ENDED = {"slow": (12, 1.0), "unread": (900, 0.1)}  # looks, and seconds between them
 
 
 class Sent(msgspec.Struct, frozen=True):

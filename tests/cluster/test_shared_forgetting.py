@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from machines import Machines
@@ -25,9 +26,10 @@ from shared_days import (
 
 from fastbandit.learning.learner import Learner
 from fastbandit.settings.service import Config
+from fastbandit.storage import shared_forgetting
 from fastbandit.storage.deferral import deferred
 from fastbandit.storage.events import DecisionMade, RewardCame
-from fastbandit.storage.forgetting import forget_seqs
+from fastbandit.storage.forgetting import forget_archived, forget_seqs
 from fastbandit.storage.history_files import HistoryFiles
 from fastbandit.storage.local_copy import copy_log, local_copy
 from fastbandit.storage.postgres_log import PostgresLog
@@ -35,6 +37,25 @@ from fastbandit.storage.retention import changing
 from fastbandit.storage.sqlite_files import connect
 from fastbandit.storage.sqlite_log import SqliteLog
 from fastbandit.testing.logs import Clock
+
+
+def test_a_reward_that_comes_meanwhile_is_forgotten_too(
+    shared: Machines,
+    day_log: PostgresLog,
+    day_clock: Clock,
+    day_config: Config,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    write_days(day_log, day_clock)
+
+    def forget_while_a_reward_comes(*given: Any) -> tuple[int, int]:
+        day_log.append([RewardCame("ann-2", 1.0, "arm-1")])
+        return forget_archived(*given)
+
+    monkeypatch.setattr(shared_forgetting, "forget_archived", forget_while_a_reward_comes)
+
+    assert forgotten(day_config).rewards == 10
+    assert b"ann" not in tables(shared.url)
 
 
 def test_nothing_of_a_subject_is_left(

@@ -1,10 +1,11 @@
-"""Rejections that cost little: under overload a request is rejected before any work on it.
+"""Rejections that cost little: under overload requests wait, and are rejected, before any work.
 
 uvicorn starts a task for each request as soon as its headers are read. Here a task is started
 once the body is there too, so that the tasks are the requests that are being worked on, and
-not those that arrive slowly. With more of them than can be answered soon, those that come are
-rejected at once, and the ones begun are finished. Where more are rejected than answered, their
-connections are not read for a moment, so that rejections never take most of the time.
+not those that arrive slowly. With more of them than can be answered soon, the ones begun are
+finished, and a select that comes waits in line, not even parsed, for a moment at most: it begins
+when there is room, or is rejected. What is rejected at once, as it cannot wait so, has a connection
+that is not read for that long, so that rejections never take most of the time.
 """
 
 from __future__ import annotations
@@ -61,16 +62,14 @@ class OverloadProtocol(PipeliningProtocol):
             transport.close()
 
     def data_received(self, data: bytes) -> None:
-        """Read on; a whole request that will be rejected is not even parsed."""
-        app = self._app
-        is_full = app.capacity.is_full
+        """Read on; where there is no room a whole select is not even parsed."""
         if self._is_ended:
             self._discard(len(data))
-        elif is_full and self._is_between and self._is_free and is_whole_select(data):
-            self._reject(OVERLOADED, path=_SELECT)
-            if not self.flow.write_paused:
-                app.arrivals.move(self, app.arrivals.idle, self.loop)
-        elif self._must_wait or data.count(END) > 1:
+        elif self._must_wait:
+            self._queue(data)
+        elif self._app.capacity.is_crowded and self._is_between and is_whole_select(data):
+            self._line_up(data)
+        elif data.count(END) > 1:
             self._queue(data)
         else:
             self._read(data)
@@ -180,6 +179,46 @@ class OverloadProtocol(PipeliningProtocol):
         self._give_up()
         super().connection_lost(exc)
 
+    # -- in line
+
+    def _line_up(self, data: bytes) -> None:
+        """Let a request wait for room, unless too much waits already."""
+        arrivals = self._app.arrivals
+        if 2 * (arrivals.bytes + len(data)) > arrivals.limits.buffered_bytes:
+            self._reject(OVERLOADED, path=_SELECT)
+            return
+        self._in_line = data
+        self._hold(len(data))
+        self._unset_keepalive_if_required()
+        self._settle()
+        self._app.capacity.line_up(self)
+
+    def begin_request(self) -> None:
+        """Read what waited in line, or on, where that was rejected before."""
+        data = self._leave_line()
+        if data:
+            self._read(data)
+        self._go_on_later()
+
+    def reject_late(self) -> None:
+        """Reject what waited in line; read on, where that was rejected before."""
+        if self._leave_line():
+            self._write(OVERLOADED, is_last=False, path=_SELECT)
+            self._stay()
+        self._go_on_later()
+
+    def _leave_line(self) -> bytes:
+        data, self._in_line = self._in_line, b""
+        self._hold(-len(data))
+        return b"" if self.transport.is_closing() else data
+
+    def _go_on_later(self) -> None:
+        """Read what came meanwhile, or will come."""
+        if not self.transport.is_closing():
+            self.flow.resume_reading()
+            if self.flow.rest:
+                self._app.arrivals.read_on(self, self.loop)
+
     # -- tasks
 
     def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:
@@ -238,11 +277,17 @@ class OverloadProtocol(PipeliningProtocol):
         if is_last:
             self._close()
             return
+        self._stay()
+        if rejection is OVERLOADED:
+            self.flow.pause_reading()
+            self._app.capacity.line_up(self)
+
+    def _stay(self) -> None:
+        """Keep a connection whose request was rejected, as after any answer."""
         self._rejected_at = self.loop.time()
         if self.timeout_keep_alive_task is None:
             self._close_after(self.timeout_keep_alive)
-        if rejection is OVERLOADED:
-            self._app.capacity.hold(self)
+        self._settle()
 
     def _end(self, rejection: Rejection) -> None:
         """Answer a request that is not whole; what still comes of it is not looked at."""

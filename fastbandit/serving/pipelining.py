@@ -41,6 +41,7 @@ class PipeliningProtocol(HttpToolsProtocol):
     _has_headers = _is_ended = False
     _running: RequestResponseCycle | None = None
     _counted: Any = None  # the scope of the request that is worked on
+    _in_line = b""  # a request that waits for room, unread
     _bytes = 0  # of all that is not answered yet
 
     def _read(self, data: bytes) -> None:
@@ -74,7 +75,7 @@ class PipeliningProtocol(HttpToolsProtocol):
     @property
     def _must_wait(self) -> bool:
         """Whether an answer has to come, or to be read, before anything else is."""
-        if self.flow.write_paused or self.pipeline:
+        if self.flow.write_paused or self.pipeline or self._in_line:
             return True
         return self._is_between and not self._is_answered
 
@@ -116,6 +117,7 @@ class PipeliningProtocol(HttpToolsProtocol):
         """Wait for nothing, and hold nothing."""
         self._app.arrivals.move(self, None, self.loop)
         self.flow.rest.clear()
+        self._in_line = b""
         self._let_go()
 
     # -- one that is under way
@@ -186,7 +188,7 @@ class PipeliningProtocol(HttpToolsProtocol):
         elif not self._is_between:
             waits = arrivals.bodies if self._has_headers else arrivals.headers
         else:
-            waits = arrivals.idle if self._is_answered else None
+            waits = arrivals.idle if self._is_answered and not self._in_line else None
         arrivals.move(self, waits, self.loop)
 
     def _close(self) -> None:

@@ -63,7 +63,11 @@ class ServerConfig:
     )
     workers: int = entry(1, "processes that decide, all on the log of the data folder", FROM_1)
     max_body_bytes: int = entry(4194304, "largest request that is read", FROM_1)
-    max_waiting: int = entry(256, "requests that may be under way; further selects get 503", FROM_1)
+    max_waiting: int = entry(
+        256,
+        "requests that may be under way; further selects wait for 70 ms at most, then get 503",
+        FROM_1,
+    )
     log_level: str = entry(
         "info", "debug, info, warning or error", one_of("debug", "info", "warning", "error")
     )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from types import SimpleNamespace
 from typing import Any
 
 from fastbandit.serving.capacity import Capacity
@@ -51,39 +50,6 @@ def test_contexts_leave_when_their_request_fails() -> None:
         assert not capacity.has_no_room(1_000)  # alone, a request may have any number
 
 
-class _Connection:
-    """A connection that counts when it is read again."""
-
-    def __init__(self, state: Any, loop: asyncio.AbstractEventLoop) -> None:
-        self.server_state, self.loop, self.is_read = state, loop, True
-        self.transport: Any = SimpleNamespace(is_closing=lambda: False)
-        self.flow: Any = SimpleNamespace(pause_reading=self.pause, resume_reading=self.resume)
-
-    def pause(self) -> None:
-        self.is_read = False
-
-    def resume(self) -> None:
-        self.is_read = True
-
-
-def test_connections_that_were_rejected_are_read_again_though_there_is_no_room() -> None:
-    async def story() -> None:
-        loop, capacity = asyncio.get_running_loop(), Capacity(1)
-        capacity.under_way = 1
-        state = SimpleNamespace(total_requests=0)
-        some = [_Connection(state, loop) for _ in range(200)]
-        for one in some:
-            capacity.hold(one)
-        assert sum(one.is_read for one in some) < 10
-        for _ in range(2_000):
-            await asyncio.sleep(0.005)
-            if all(one.is_read for one in some):
-                break
-        assert all(one.is_read for one in some)
-
-    asyncio.run(story())
-
-
 class _Clock:
     """An event loop whose time is set by hand; `due` is what it would call next."""
 
@@ -95,21 +61,83 @@ class _Clock:
     def call_later(self, seconds: float, call: Any, *given: Any) -> None:
         self.due = lambda: call(*given)
 
+    def go_on(self, seconds: float) -> None:
+        """Let so much time pass, and call what was due."""
+        self.now += seconds
+        self.due()
 
-def test_connections_are_read_again_earlier_where_turns_of_the_loop_take_long() -> None:
-    read = []
-    for turn in (0.005, 0.03):
-        loop: Any = _Clock()
-        capacity = Capacity(1)
-        capacity.under_way = 1
-        state = SimpleNamespace(total_requests=0)
-        some = [_Connection(state, loop) for _ in range(200)]
-        for one in some:
-            capacity.hold(one)
+
+class _Connection:
+    """A connection that notes what became of its request."""
+
+    def __init__(self, loop: Any, begun: list[_Connection]) -> None:
+        self.loop, self.begun, self.is_rejected = loop, begun, False
+
+    def begin_request(self) -> None:
+        self.begun.append(self)
+
+    def reject_late(self) -> None:
+        self.is_rejected = True
+
+
+def crowded(count: int) -> tuple[Any, Capacity, list[_Connection], list[_Connection]]:
+    """Return so many connections in line for a capacity that is full, and those that began."""
+    loop, capacity, begun = _Clock(), Capacity(1), list[_Connection]()
+    capacity.under_way = 1
+    some = [_Connection(loop, begun) for _ in range(count)]
+    for one in some:
+        capacity.line_up(one)
+    return loop, capacity, some, begun
+
+
+def test_who_waits_in_line_begins_in_turn_when_there_is_room() -> None:
+    loop, capacity, some, begun = crowded(3)
+    loop.go_on(0.002)
+    assert not begun
+
+    capacity.under_way = 0
+    loop.go_on(0.002)
+    assert begun == some
+    assert not capacity.is_crowded
+
+
+def test_who_comes_waits_behind_the_others_though_there_is_room() -> None:
+    _, capacity, _, _ = crowded(1)
+    capacity.under_way = 0
+
+    assert capacity.is_crowded
+    assert not capacity.is_full
+
+
+def test_who_waited_for_long_is_rejected_though_others_wait_on() -> None:
+    loop, capacity, (first,), begun = crowded(1)
+    loop.go_on(0.06)
+    last = _Connection(loop, begun)
+    capacity.line_up(last)
+    for _ in range(6):
+        loop.go_on(0.002)
+
+    assert first.is_rejected
+    assert not last.is_rejected
+    assert not begun
+
+
+def test_no_more_than_six_thousand_a_second_are_rejected() -> None:
+    loop, _, some, _ = crowded(500)
+    while loop.now < 0.08:
+        loop.go_on(0.002)
+
+    rejected = sum(one.is_rejected for one in some)
+    assert 0 < rejected <= 0.02 * 6_000
+    assert all(one.is_rejected for one in some[:rejected])  # who came first
+
+
+def test_who_waits_is_rejected_earlier_where_turns_of_the_loop_take_long() -> None:
+    rejected = []
+    for turn in (0.002, 0.03):
+        loop, _, some, _ = crowded(10)
         while loop.now < 0.06:
-            loop.now += turn
-            loop.due()
-        read.append(sum(one.is_read for one in some))
+            loop.go_on(turn)
+        rejected.append(sum(one.is_rejected for one in some))
 
-    assert read[0] < 100
-    assert read[1] == 200
+    assert rejected == [0, 10]

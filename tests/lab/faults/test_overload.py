@@ -43,6 +43,38 @@ def test_a_select_beyond_the_capacity_is_rejected_with_a_time_to_retry() -> None
     uvloop.run(run())
 
 
+def test_a_select_waits_in_line_for_room_and_keeps_its_turn() -> None:
+    async def run() -> None:
+        async with serving() as (app, connect):
+            first, second, third = await filled(app, connect), await connect(), await connect()
+            await second.send(post(b"abc") + post(b"abcd"))
+            await third.send(post(b"ab"))
+            await third.send(post(b"abcde"))  # before the first of them was answered
+            app.barrier.set()
+            assert status_of(await first.answer()) == 200
+            answers = [await third.answer(), await third.answer()]
+            assert [answer.rpartition(b"\n")[2] for answer in answers] == [b"2", b"5"]
+            assert app.service.metrics.rejected == 2  # those that came at once cannot wait so
+
+    uvloop.run(run())
+
+
+def test_who_leaves_the_line_holds_nothing() -> None:
+    async def run() -> None:
+        async with serving() as (app, connect):
+            await filled(app, connect)
+            client = await connect()
+            await client.send(post(b"abc"))
+            waiting = app.arrivals.bytes
+            client.writer.transport.abort()
+            await asyncio.sleep(0.01)
+            assert app.arrivals.bytes == waiting - len(post(b"abc"))
+            await asyncio.sleep(0.1)  # its turn would have come, or been lost
+            assert app.service.metrics.rejected == 0
+
+    uvloop.run(run())
+
+
 def test_a_request_is_under_way_until_its_answer_is_sent_or_nobody_waits_for_it() -> None:
     async def run() -> None:
         async with serving(most=4) as (app, connect):

@@ -30,6 +30,7 @@ from fastbandit.storage.sqlite_log import SqliteLog
 
 HOST = "127.0.0.1"
 STEP_SECONDS = 0.01
+_PATIENCE_SECONDS = 180.0  # for a start, which no bar of these campaigns is about
 _BREAKS = (OSError, HTTPException, ValueError)
 _T = TypeVar("_T")
 _LITTLE_TRAINING = """\
@@ -222,7 +223,7 @@ class Running:
             return False
         return True
 
-    def first_answer(self, *, seconds: float = 60.0) -> float:
+    def first_answer(self, *, seconds: float = _PATIENCE_SECONDS) -> float:
         """Wait for the first decision; return the seconds since the process was started."""
         context = self.stage.environment.contexts(0, 1)[0].tolist()
 
@@ -252,7 +253,7 @@ class Running:
         """Ask whether the service is ready, and why not."""
         return _asked_once(self.stage.port, "/ready")
 
-    def wait_until(self, is_ready: bool, *, seconds: float = 60.0) -> Reply:
+    def wait_until(self, is_ready: bool, *, seconds: float = _PATIENCE_SECONDS) -> Reply:
         """Wait until the service says that it is ready, or not; return what it says."""
         wanted = 200 if is_ready else 503
         found: list[Reply] = []

@@ -12,6 +12,7 @@ _ROWS = 8
 _NEARLY = 32  # rows: a request of so many contexts would find no room
 _WEIGHT = 1 / 16  # of the last request in what is usual
 _TICK_SECONDS = 0.002
+_MOST_BEGUN = 128  # in a tick: who has no key takes no room, and not all the time either
 _PATIENCE_SECONDS = 0.07
 _MOST_REJECTED = 6_000
 """Who waits in line is rejected after that time, unless more than so many a second would be: each
@@ -93,7 +94,9 @@ class Capacity:
         """
         now = loop.time()
         turn, self._ticked = now - self._ticked, now
-        while self._line and not self.is_full:
+        for _ in range(min(_MOST_BEGUN, len(self._line))):
+            if self.is_full:
+                break
             self._line.popleft()[1].begin_request()
         late, left = now - _PATIENCE_SECONDS + 2 * turn, max(1, int(turn * _MOST_REJECTED))
         while self._line and self._line[0][0] <= late and left:

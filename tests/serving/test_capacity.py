@@ -109,6 +109,16 @@ def test_who_comes_waits_behind_the_others_though_there_is_room() -> None:
     assert not capacity.is_full
 
 
+def test_no_more_than_a_few_begin_at_once_though_they_take_no_room() -> None:
+    loop, capacity, some, begun = crowded(300)
+    capacity.under_way = 0
+    loop.go_on(0.002)
+
+    assert 0 < len(begun) < 150
+    loop.go_on(0.002)
+    assert begun == some[: len(begun)]
+
+
 def test_who_waited_for_long_is_rejected_though_others_wait_on() -> None:
     loop, capacity, (first,), begun = crowded(1)
     loop.go_on(0.06)

@@ -90,8 +90,11 @@ class Found:
 
 
 def name_of(seq: int) -> str:
-    """Return what the decision of a number is called once it was forgotten."""
-    return f"forgotten-{seq}"
+    """Return what the decision of a number is called once it was forgotten.
+
+    No request can name a decision so: its id would have to be that of another, or get its rewards.
+    """
+    return f"forgotten/{seq}"
 
 
 def forget(data_dir: Path, log: Path, subject: str, *, keep: int) -> Forgotten:

@@ -10,9 +10,12 @@ from typing import Any
 import apsw
 import pytest
 from little_service import SECOND, LittleLog, current_of, learn_all, learned_by, little_config
+from msgspec import ValidationError, convert
 
 from fastbandit.learning import candidate_checks, checkpoints
 from fastbandit.learning.learner import Learner
+from fastbandit.serving.personalizer.events import decision_id
+from fastbandit.serving.schemas import DecisionId
 from fastbandit.settings.service import Config
 from fastbandit.storage import forgetting
 from fastbandit.storage.archive import Archive
@@ -115,6 +118,24 @@ def test_a_reward_that_comes_meanwhile_is_forgotten_too(
 
     assert forgotten(tmp_path).rewards == 8
     assert b"ann-" not in bytes_in(tmp_path)
+
+
+def test_an_id_of_another_decision_does_not_keep_it(
+    service: tuple[Config, LittleLog], tmp_path: Path
+) -> None:
+    _, log = service
+    number = next(one.seq for one in log._log.read() if getattr(one, "subject", None) == "ann")
+    write_of(log, "forgotten", number)  # as anybody may call it
+
+    assert forgotten(tmp_path).decisions == 2
+
+    assert b"ann-" not in bytes_in(tmp_path)
+
+
+def test_no_request_can_name_what_was_forgotten() -> None:
+    with pytest.raises(ValidationError):
+        convert(name_of(3), DecisionId)
+    assert decision_id(name_of(3)) != name_of(3)
 
 
 def test_the_log_counts_as_before_and_others_stay(

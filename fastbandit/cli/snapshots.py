@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from fastbandit.cli.options import print_json, read_service, service_options
+from fastbandit.files.private import write_privately
 from fastbandit.storage.shared import service_store
 from fastbandit.storage.snapshot_store import SnapshotStore
 from fastbandit.storage.snapshot_version import Snapshot
@@ -48,6 +49,7 @@ def command(path: Path | None, data_dir: Path | None, as_json: bool, sign: bool)
 def open_snapshots(path: Path | None, data_dir: Path | None) -> SnapshotStore:
     """Open the snapshots of a service, up to date."""
     config = read_service(path, data_dir)
+    write_privately()
     store = service_store(config)
     store.follow()
     return store

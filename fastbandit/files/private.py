@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 _LOGGER = logging.getLogger("fastbandit.files")
@@ -41,6 +41,16 @@ def make_private(folder: Path) -> None:
 def write_privately() -> None:
     """Have all that this process writes from now on be its user's alone."""
     os.umask(_OTHERS)
+
+
+@contextmanager
+def privately() -> Iterator[None]:
+    """Have all that this process writes meanwhile be its user's alone."""
+    before = os.umask(_OTHERS)
+    try:
+        yield
+    finally:
+        os.umask(before)
 
 
 def private_file(path: Path) -> None:

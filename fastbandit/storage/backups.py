@@ -22,6 +22,7 @@ import apsw
 from fastbandit.errors import DataError, SnapshotError
 from fastbandit.files import atomic
 from fastbandit.files.manifest import BACKUP, MANIFEST, read_manifest, write_json, write_manifest
+from fastbandit.files.private import privately
 from fastbandit.progress import Progress, silent
 from fastbandit.storage.archive import Archive
 from fastbandit.storage.data_folder import LOG_FILE
@@ -203,12 +204,10 @@ def _copy_snapshots(source: Path, target: Path) -> int | None:
 
 
 def _copy(source: Path, target: Path) -> tuple[int, str]:
-    """Copy and sync a file, with who may read it; return its size and SHA-256."""
+    """Copy and sync a file; return its size and SHA-256."""
     target.parent.mkdir(parents=True, exist_ok=True)
     with source.open("rb") as file:
-        written = atomic.write_synced(target, iter(lambda: file.read(_PIECE), b""))
-    shutil.copymode(source, target)
-    return written
+        return atomic.write_synced(target, iter(lambda: file.read(_PIECE), b""))
 
 
 def _files_in(folder: Path) -> list[Path]:
@@ -217,14 +216,17 @@ def _files_in(folder: Path) -> list[Path]:
 
 @contextmanager
 def _drafting(target: Path) -> Iterator[Path]:
-    """Yield a folder that only this user can read, which then takes the name of the target."""
+    """Yield a folder that only this user can read, with all that is written meanwhile.
+
+    It then takes the name of the target.
+    """
     needs = f"A copy needs a place that can be written to: {target.absolute()} cannot"
     fix = "Make room there, or name another folder."
     with (
         atomic.raising(DataError, needs, fix=fix, is_typed=True),
+        privately(),
         atomic.making_folder(target.absolute()) as draft,
     ):
-        draft.chmod(0o700)
         yield draft
 
 

@@ -24,6 +24,7 @@ import apsw
 
 from fastbandit.errors import LogError, LogUnavailableError
 from fastbandit.files.atomic import raising
+from fastbandit.files.private import privately
 from fastbandit.progress import Progress, silent
 from fastbandit.storage.column_marks import NOTHING, Marks, MarksColumns
 from fastbandit.storage.data_folder import LOG_FILE
@@ -57,6 +58,7 @@ class Copied(NamedTuple):
     behind: int
 
 
+@privately()
 def copy_log(
     source: EventLog,
     folder: str | Path,
@@ -110,6 +112,7 @@ def _event(log: EventLog, seq: int) -> list[Event]:
     return log.read(after=seq - 1, limit=1)
 
 
+@privately()
 def local_copy(
     url: str,
     folder: Path,

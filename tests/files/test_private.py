@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from fastbandit.files.private import make_private, private_file
+from fastbandit.files.private import make_private, private_file, privately
 
 
 @pytest.fixture(autouse=True)
@@ -63,6 +63,13 @@ def test_a_folder_that_others_could_read_is_tightened_and_that_is_said(
     caplog.clear()
     make_private(folder)
     assert not caplog.records
+
+
+def test_what_is_written_for_a_while_is_private(tmp_path: Path) -> None:
+    with privately():
+        (tmp_path / "a").write_bytes(b"x")
+    (tmp_path / "b").write_bytes(b"x")
+    assert (mode(tmp_path / "a"), mode(tmp_path / "b")) == (0o600, 0o644)
 
 
 def test_links_are_left_alone(tmp_path: Path) -> None:

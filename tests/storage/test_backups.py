@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import stat
 from collections.abc import Iterator
 from pathlib import Path
@@ -162,11 +163,22 @@ def test_a_log_can_be_backed_up_before_there_are_snapshots_or_keys(tmp_path: Pat
     assert restore(made.folder, tmp_path / "again").counts["decisions"] == 0
 
 
-def test_keys_stay_readable_by_their_owner_alone(backup: Path, tmp_path: Path) -> None:
-    restore(backup, tmp_path / "again")
+def test_all_of_it_can_be_read_by_its_owner_alone(
+    data_dir: Path, log: SqliteLog, tmp_path: Path
+) -> None:
+    before = os.umask(0o022)
+    try:
+        back_up(data_dir, tmp_path / "backup")
+        for path in (tmp_path / "backup").rglob("*"):
+            path.chmod(0o755 if path.is_dir() else 0o644)  # as earlier backups had it
+        restore(tmp_path / "backup", tmp_path / "again")
+        back_up(data_dir, tmp_path / "another")
+    finally:
+        assert os.umask(before) == 0o022
 
-    for folder in (backup, tmp_path / "again"):
-        assert stat.S_IMODE((folder / "keys.json").stat().st_mode) == 0o600
+    for folder in (tmp_path / "again", tmp_path / "another"):
+        modes = {stat.S_IMODE(one.stat().st_mode) for one in (folder, *folder.rglob("*"))}
+        assert modes == {0o600, 0o700}
 
 
 def test_a_backup_never_writes_over_another(data_dir: Path, log: SqliteLog, tmp_path: Path) -> None:

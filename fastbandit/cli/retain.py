@@ -49,7 +49,7 @@ def command(options: Options) -> None:
 
     Only whole days go that all versions have learned, and none of whose decisions waits for
     rewards. Values of columns with drop_after_days leave after so many. What was stopped half-way
-    is finished when it is run again. Days leave unhurried: at least eight ninths of the time are rests.
+    is finished when it is run again. Days leave unhurried: eight ninths of the time are rests.
     """
     config = read_service(options.path, options.data_dir)
     os.nice(5)  # decisions come first

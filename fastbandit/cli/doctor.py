@@ -278,9 +278,13 @@ def check_threads(threads: Mapping[str, int], quota: float | None) -> Finding:
 
 
 def check_folder(folder: Path) -> Finding:
-    """Look at whether files can be made in a data folder."""
+    """Look at whether files can be made in a data folder, or in the one that will hold it."""
+    if not os.path.lexists(folder):  # nor where it may not be looked for
+        above = next(one for one in folder.absolute().parents if os.path.lexists(one))
+        fine = Finding("data folder", "ok", "none yet; a service makes it")
+        return _unwritable("data folder", above) or fine
     if not folder.is_dir():
-        why, fix = "Nothing can be stored.", f"Run: mkdir -p {folder}"
+        why, fix = "Nothing can be stored.", "Name a folder: server.data_dir, or --data-dir."
         return Finding("data folder", "broken", f"{folder} is no folder", why, fix)
     fine = Finding("data folder", "ok", f"{folder} can be written to")
     return _unwritable("data folder", folder) or fine
@@ -338,10 +342,15 @@ def check_log(folder: Path) -> Finding:
 
 def check_shared_log(url: str, folder: Path) -> Finding:
     """Look at whether the log that services share can be read."""
+    from fastbandit.storage.postgres_schema import VERSION, NoLogError
     from fastbandit.storage.shared import open_log
 
-    with closing(open_log(url, folder, is_reader=True)) as log:
-        return Finding("log", "ok", f"{log.last:,} events in {hide_password(url)}")
+    try:
+        with closing(open_log(url, folder, is_reader=True)) as log:
+            return Finding("log", "ok", f"{log.last:,} events in {hide_password(url)}")
+    except NoLogError:
+        found = f"none yet in {hide_password(url)}; a new one gets version {VERSION}"
+        return Finding("log", "ok", found)
 
 
 def check_snapshots(folder: Path, key_file: str = "") -> Finding:

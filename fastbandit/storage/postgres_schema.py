@@ -188,8 +188,17 @@ def prepare(
         reached(f"after step {number}")
 
 
+class NoLogError(LogError):
+    """A database has no log yet."""
+
+
 def check_version(connection: Connection, server: Server) -> None:
     found = version_of(connection, server)
+    if not found:
+        raise NoLogError(
+            f"Reading needs a log: {server.name} has none yet. Start a service or a learner, which "
+            f"makes it."
+        )
     if found != VERSION:
         raise LogError(
             f"Reading needs a log of version {VERSION}: {server.name} has version {found}. Open it "

@@ -231,10 +231,22 @@ def test_a_folder_that_cannot_be_written_to_is_broken(closed_folder: Path) -> No
     assert "cannot be written to" in found.found
 
 
-def test_a_folder_that_is_not_there_is_broken(tmp_path: Path) -> None:
-    found = checks.check_folder(tmp_path / "nowhere")
+def test_a_folder_that_is_not_there_is_made_later(tmp_path: Path) -> None:
+    found = checks.check_folder(tmp_path / "a" / "b")
 
-    assert found.fix == f"Run: mkdir -p {tmp_path / 'nowhere'}"
+    assert found == Finding("data folder", "ok", "none yet; a service makes it")
+
+
+def test_a_folder_that_cannot_be_made_is_broken(closed_folder: Path) -> None:
+    found = checks.check_folder(closed_folder / "a" / "b")
+
+    assert found.found == f"{closed_folder} cannot be written to"
+
+
+def test_a_file_in_place_of_a_folder_is_broken(tmp_path: Path) -> None:
+    (tmp_path / "data").write_bytes(b"")
+
+    assert checks.check_folder(tmp_path / "data").state == "broken"
 
 
 def test_a_new_folder_is_looked_at_in_full(tmp_path: Path) -> None:

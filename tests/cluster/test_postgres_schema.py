@@ -8,12 +8,14 @@ import subprocess
 import sys
 from collections.abc import Callable
 from contextlib import closing
+from pathlib import Path
 from typing import Any
 
 import psycopg
 import pytest
 from little_events import EVENTS
 
+from fastbandit.cli.doctor import check_shared_log
 from fastbandit.errors import LogError
 from fastbandit.serving.shared_promotion import SharedPromotion
 from fastbandit.storage.events import RewardCame
@@ -138,7 +140,7 @@ def test_a_log_of_a_newer_version_is_refused(url: str, schema: str) -> None:
 
 
 def test_a_reader_of_no_log_asks_for_a_writer_and_makes_none(url: str, schema: str) -> None:
-    with pytest.raises(LogError, match="start the service"):
+    with pytest.raises(LogError, match="Start a service"):
         use(url, schema, is_reader=True)
 
     assert ask(url, "SELECT to_regnamespace(%s)", schema) == [(None,)]
@@ -151,3 +153,12 @@ def test_a_schema_of_others_is_refused_and_left_as_it_is(url: str, schema: str) 
         use(url, schema)
 
     assert {row[0] for row in ask(url, TABLES, schema)} == {"notes"}
+
+
+def test_a_new_database_has_nothing_wrong_before_a_service_starts(
+    database: str, tmp_path: Path
+) -> None:
+    found = check_shared_log(database, tmp_path)
+
+    assert found.state == "ok"
+    assert "none yet" in found.found

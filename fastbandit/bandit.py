@@ -186,9 +186,9 @@ class Bandit:
             return
         self._learn("Reweighting", before.take(slice(0)), plan, version=self.version + 1)
 
-    def grow(self, *, contexts: Any = None, arms: Any = None) -> None:
-        """Let open schemas read the new names of rows, as `update` does; nothing is learned."""
-        self._blueprint = self._blueprint.grown(contexts=contexts, arms=arms)
+    def read_by(self, plan: Blueprint) -> None:
+        """Read rows by a blueprint whose open schemas know other names; nothing is learned."""
+        self._blueprint = plan
 
     def _learn(self, doing: str, fresh: Interactions, plan: Blueprint, **others: Any) -> None:
         with progress_bar(doing, is_shown=self._progress) as progress:

@@ -16,6 +16,7 @@ from functools import cached_property
 from typing import Any, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fastbandit.declaration import Range, part, ranged, setting
 from fastbandit.errors import SettingError
@@ -35,6 +36,8 @@ from fastbandit.features.hashing import name_numbers
 from fastbandit.features.mapping_walks import HELD, Hash, Name, Walker
 from fastbandit.features.tables import parsed_text
 
+FORGOTTEN = "forgotten"
+"""What is said in place of a name or level that is forgotten."""
 LEARNED = ("numbers", "means", "stds", "levels")
 """The settings of a mapping that it learns."""
 _FEW = 10  # in so few rows, what is seen once has a slot, too
@@ -124,6 +127,26 @@ class FeatureMapping:
         found.sort(key=lambda one: -one[0])  # those seen as often stay in the order they came in
         return _with_slots(self, [key for _, key in found], seen.numbers)
 
+    def without_unused(
+        self, used: NDArray[np.bool_], declared: FeatureMapping | None
+    ) -> FeatureMapping:
+        """Return the column without what is said of slots that are not used; they stay taken.
+
+        What is `declared` stays, too.
+        """
+        kept = set[Any]() if declared is None else {*declared.numbers, *declared.levels}
+        numbers, levels = [*self.numbers], [*self.levels]
+        means, stds = [*self.means], [*self.stds]
+        for n, name in enumerate(self.numbers):
+            if not used[1 + n] and name not in kept:
+                numbers[n], means[n], stds[n] = _nameless(numbers, n, "."), 0.0, 1.0
+        for n, name in enumerate(self.levels):
+            if not used[self.slots - n] and name not in kept:
+                levels[n] = _nameless(levels, n, "=")
+        own = {"numbers": numbers, "means": means, "stds": stds, "levels": levels}
+        named: dict[str, Any] = {name: tuple(one) for name, one in own.items()}
+        return replace(self, **named)
+
     def writer(self, at: int) -> Write:
         return _writer(self, at)
 
@@ -154,6 +177,14 @@ class FeatureMapping:
         read = f"{len(self.numbers)} numbers, {len(self.levels)} levels"
         rest = f"{self.used} of {self.slots} slots, {self.hashed} hashed"
         return f"{read}: {rest}{f' ({first})' if first else ''}"
+
+
+def _nameless(names: Sequence[str], n: int, sign: str) -> str:
+    """Return what is said in place of one of some names, unlike the others."""
+    found, others = f"{FORGOTTEN}{sign}{n}", {*names[:n], *names[n + 1 :]}
+    while found in others:
+        found += "'"
+    return found
 
 
 Feature: TypeAlias = tuple[str, str | None]

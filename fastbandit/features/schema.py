@@ -263,6 +263,20 @@ class Schema:
         is_same = all(one is other for one, other in zip(columns, self.columns, strict=True))
         return self if is_same else Schema(columns)
 
+    def without_unused(self, used: NDArray[np.bool_], declared: Schema | None) -> Schema:
+        """Return the schema without names that were learned and of which no number is used.
+
+        All that is used is read as before; so are names that another schema has declared.
+        """
+        own = {} if declared is None else {column.name: column for column in declared.columns}
+        columns = [
+            one.without_unused(used[self.spans[one.name]], own.get(one.name))
+            if isinstance(one, FeatureMapping)
+            else one
+            for one in self.columns
+        ]
+        return Schema(tuple(columns))
+
     def gathered(self, raw: Any, *, what: str = "rows") -> Table:
         """Return rows as a table that has only columns of this schema, where it takes others."""
         if self.others is None:

@@ -127,6 +127,8 @@ def train_candidate(
     catalogue = bandit.policy.arms
     assert isinstance(catalogue, Catalogue)
     learned = known(job.interactions[: len(job.interactions) - job.held_out])
+    if history is not None:
+        history.forget_names(bandit, job.parent, known(job.interactions))
     _grow(bandit, learned, job.offers)
     apply_offers(bandit, job.offers, known=catalogue.table)
     bandit = _read_again(bandit, job.offers)
@@ -190,7 +192,7 @@ def _grow(bandit: Bandit, learned: Sequence[Interaction], offers: Sequence[Arm])
     features = {arm.id: arm.features for arm in offers if isinstance(arm.features, dict)}
     contexts = [one.context for one in learned if isinstance(one.context, dict)]
     arms = [features[one.arm] for one in learned if one.arm in features]
-    bandit.grow(contexts=contexts or None, arms=arms or None)
+    bandit.read_by(bandit.blueprint.grown(contexts=contexts or None, arms=arms or None))
 
 
 def _read_again(bandit: Bandit, offers: Sequence[Arm]) -> Bandit:

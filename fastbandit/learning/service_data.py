@@ -33,7 +33,7 @@ class ServiceData:
         self.folder = Path(config.server.data_dir)
         self.store = service_store(config)
         self._url, self._store_url = config.log.url, config.snapshots.url
-        self.reward = config.reward
+        self.reward, self.declared = config.reward, config.context.read_schema()
         self._log: AnyLog | None = None
 
     @property

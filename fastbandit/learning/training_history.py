@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -16,8 +17,10 @@ from numpy.typing import NDArray
 
 from fastbandit.arms.catalogue import Catalogue
 from fastbandit.bandit import Bandit
+from fastbandit.features.kinds import Dense
+from fastbandit.features.schema import Schema
 from fastbandit.files.atomic import mark_of
-from fastbandit.learning.joining import Interaction, Joiner, known, to_arrays
+from fastbandit.learning.joining import Interaction, Joiner, known, to_arrays, to_numbers
 from fastbandit.learning.service_data import ServiceData
 from fastbandit.storage.column_marks import Marks
 from fastbandit.storage.events import ArmId
@@ -103,6 +106,26 @@ class TrainingHistory:
         if not version.cut.interactions or self._files.count(version.cut) == 0:
             return 0
         return abs(self.forgotten_until(version.cut.seq) - int(version.notes.get(FORGOTTEN, 0)))
+
+    def forget_names(self, bandit: Bandit, version: Snapshot, fresh: Sequence[Interaction]) -> None:
+        """Let a version's bandit lose names that only contexts had which were forgotten since.
+
+        Such are those that nothing has which it learned, nor what it is to learn.
+        """
+        count = self.forgotten_until(version.cut.seq)
+        plan, history = bandit.blueprint, bandit.history
+        kind, schema = plan.context, getattr(plan.context, "schema", None)
+        is_known = count == int(version.notes.get(FORGOTTEN, 0))
+        if is_known or not isinstance(schema, Schema) or not schema.can_grow:
+            return
+        used = np.zeros(schema.dim, dtype=bool)
+        if history is not None and (learned := history.contexts.dense) is not None:
+            for first in range(0, len(learned), _AT_ONCE):
+                used |= (learned[first : first + _AT_ONCE] != 0).any(axis=0)
+        if contexts := [one.context for one in fresh]:
+            used |= (to_numbers(contexts, kind) != 0).any(axis=0)
+        schema = schema.without_unused(used, self._data.declared)
+        bandit.read_by(replace(plan, context=Dense.of(schema)))
 
     def add(self, before: Cut, cut: Cut, fresh: Learned) -> None:
         """Store what a version that is about to be published learned beyond its parent."""

@@ -160,6 +160,23 @@ def test_a_mapping_that_was_saved_encodes_alike(some: list[dict[str, Any]]) -> N
     assert as_json.encode(some).tobytes() == schema.encode(some).tobytes()
 
 
+def test_a_name_that_nothing_has_any_more_is_forgotten_and_its_slot_stays() -> None:
+    rows = [{"n": 2.0, "a": "x"}, {"n": 3.0, "a": "y", "m": 7.0}, {"b": "z"}] * 2
+    schema = Schema.open().grown(rows)
+    left = [row for row in rows if "m" not in row]
+    used = (schema.encode(left) != 0).any(axis=0)
+
+    after = schema.without_unused(used, None)
+
+    (column,) = after.columns
+    assert isinstance(column, FeatureMapping)
+    assert not any(one in str(column) for one in ("'m'", "a=y", "7.0"))
+    assert {"a=x", "b=z", "n"} <= {*column.levels, *column.numbers}
+    assert np.array_equal(after.encode(left), schema.encode(left))
+    assert after.without_unused(used, None) == after
+    assert schema.without_unused(used, schema) == schema  # which declares all of it
+
+
 def test_one_number_alone_guesses_its_scale_from_its_size() -> None:
     alone = Schema.open().grown([{"price": 200.0}])
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import apsw
+import numpy as np
 import pytest
 from little_service import SECOND, LittleLog, current_of, learn_all, learned_by, little_config
 from msgspec import ValidationError, convert
@@ -16,7 +18,7 @@ from fastbandit.learning import candidate_checks, checkpoints
 from fastbandit.learning.learner import Learner
 from fastbandit.serving.personalizer.events import decision_id
 from fastbandit.serving.schemas import DecisionId
-from fastbandit.settings.service import Config
+from fastbandit.settings.service import Config, ContextConfig
 from fastbandit.storage import forgetting
 from fastbandit.storage.archive import Archive
 from fastbandit.storage.backups import back_up
@@ -228,6 +230,32 @@ def test_a_version_without_it_is_made_once_though_no_reward_comes(tmp_path: Path
     assert after.contexts.dense is not None
     assert SECRET not in after.contexts.dense[:, 0]
     assert learn_all(Learner(config))[0].did == "waited"
+
+
+def test_names_that_nobody_else_had_leave_later_versions(tmp_path: Path) -> None:
+    config, log = little_config(tmp_path), LittleLog(tmp_path)
+    config = replace(config, context=ContextConfig(any_names=True))
+    for number in range(60):
+        log.now += 100_000
+        who = "ann" if number % 6 == 0 else "bob"
+        own = {"city": "Timbuktu", "anns": 7.125} if who == "ann" else {"city": "Berlin"}
+        id, arms = f"d{number}", [f"arm {number % 3}"]
+        log.write(DecisionMade(id, own, arms, [0.5], 3, 0, 0, 10 * SECOND, subject=who))
+        log.write(RewardCame(id, float(number % 2)))
+    log.let_pass(60)
+    learn_all(Learner(config))
+    assert b"Timbuktu" in bytes_in(current_of(config).folder)
+
+    forgotten(tmp_path)
+    steps = learn_all(Learner(config))
+
+    found = bytes_in(current_of(config).folder)
+    assert [step.did for step in steps] == ["published", "waited"]
+    assert not any(one in found for one in (b"Timbuktu", b"anns", b"7.125"))
+    assert b"Berlin" in found
+    schema = learned_by(config).blueprint.context.schema
+    kept = schema.encode_one({"city": "Berlin"})
+    assert np.count_nonzero(kept) == 1
 
 
 def test_who_was_not_learned_yet_makes_no_version_due(tmp_path: Path) -> None:

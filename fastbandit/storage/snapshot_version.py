@@ -24,6 +24,7 @@ from fastbandit.files.mapped import map_arrays
 from fastbandit.files.signing import Keys
 
 FORMAT = 1
+_ROLL_BACK = "Roll back to an older version; where none is whole, restore a backup."
 PARTS = ("bandit", "frozen")
 NOTES = "snapshot.json"
 POINTER = "current.json"
@@ -122,7 +123,7 @@ def read_snapshot(folder: Path, *, check: bool = False, keys: Keys = ()) -> Snap
     except (KeyError, TypeError, ValueError, OverflowError) as error:
         raise SnapshotError(
             f"The snapshot in {folder} does not fit together ({type(error).__name__}: {error}). "
-            f"Roll back to an older one."
+            f"{_ROLL_BACK}"
         ) from error
 
 
@@ -136,13 +137,13 @@ def check_hashes(snapshot: Snapshot) -> None:
             found = file_digest(folder / Path(str(entry["arrays"])).name)
         except (OSError, ValueError, LookupError, TypeError) as error:
             raise SnapshotError(
-                f"The arrays in {folder} cannot be read ({type(error).__name__}: {error}). Roll "
-                f"back to an older version."
+                f"The arrays in {folder} cannot be read ({type(error).__name__}: {error}). "
+                f"{_ROLL_BACK}"
             ) from error
         if found != wanted:
             raise SnapshotError(
                 f"The arrays in {folder} are not the ones that were saved: their SHA-256 should "
-                f"be {wanted[:12]}…, and is {found[:12]}…. Roll back to an older version."
+                f"be {wanted[:12]}…, and is {found[:12]}…. {_ROLL_BACK}"
             )
 
 

@@ -69,7 +69,7 @@ def test_a_number_that_could_not_be_had_misses_its_bar() -> None:
     assert lacking.number() == "–"
 
 
-NOT_YET = {"lines of Python in the wheel": 61_100}
+NOT_YET = {"lines of Python in the wheel": 61_250}
 """Bars that are missed, and reported as such, with the most that they may be meanwhile."""
 
 

@@ -288,20 +288,15 @@ def _measure(
     blocks: NDArray[np.float32], first: int, last: int, point: Floats, numbers: Floats
 ) -> None:
     """Return the squared distances to the centres of some blocks."""
-    for column in range(0, len(point), WIDTH):
-        p0, p1, p2, p3 = point[column], point[column + 1], point[column + 2], point[column + 3]
-        p4, p5, p6, p7 = point[column + 4], point[column + 5], point[column + 6], point[column + 7]
-        for block in range(last - first):
-            # Slices: at a place that might count from the end, lanes are written one by one.
-            totals, centres = numbers[block * LANES : (block + 1) * LANES], blocks[first + block]
+    for block in range(first, last):
+        slot = (block - first) * LANES
+        for column in range(0, len(point), WIDTH):
             for lane in range(LANES):
-                g0, g1 = centres[column, lane] - p0, centres[column + 1, lane] - p1
-                g2, g3 = centres[column + 2, lane] - p2, centres[column + 3, lane] - p3
-                g4, g5 = centres[column + 4, lane] - p4, centres[column + 5, lane] - p5
-                g6, g7 = centres[column + 6, lane] - p6, centres[column + 7, lane] - p7
-                total = totals[lane] if column else np.float32(0.0)
-                total += g0 * g0 + g1 * g1 + g2 * g2 + g3 * g3
-                totals[lane] = total + g4 * g4 + g5 * g5 + g6 * g6 + g7 * g7
+                total = numbers[slot + lane] if column else np.float32(0.0)
+                for beside in range(column, column + WIDTH):
+                    gap = blocks[block, beside, lane] - point[beside]
+                    total += gap * gap
+                numbers[slot + lane] = total
 
 
 @compiled()
@@ -350,12 +345,9 @@ def take_smallest(numbers: Floats, positions: Positions) -> None:
 
 @compiled(allocates=False)
 def smallest_of(numbers: Floats) -> np.float32:
-    """Return the smallest of some numbers from 0 on, whose bits are ordered as they are.
-
-    Whole numbers are compared many at a time.
-    """
-    bits = numbers.view(np.int32)
+    """Return the smallest of some numbers from 0 on."""
+    bits = numbers.view(np.int32)  # ordered as they are; whole numbers are compared many at a time
     least = bits[0]
-    for number in range(len(bits)):  # by position: a walk through the array looks at one at a time
+    for number in range(len(bits)):
         least = min(least, bits[number])
     return np.int32(least).view(np.float32)

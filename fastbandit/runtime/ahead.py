@@ -39,17 +39,15 @@ def decide(
     answer: Any,
     workspace: Workspace | None = None,
 ) -> None:
-    """Do what `fastbandit.runtime.kernel.decide` does, and compile it where none has yet.
-
-    A thread that asks for one decision after the other has a workspace of its own.
-    """
+    """Do what `fastbandit.runtime.kernel.decide` does, and compile it where none has yet."""
     space = Workspace() if workspace is None else workspace
+    asked = (model, catalogue, eligible.mask, request[0], answer[0])
     given = (catalogue.arms.kind, *eligible, *request, *answer)
     if _is_ready():
-        kernel.decide(space.table_for(model, catalogue, eligible, request, answer), *given)
+        kernel.decide(space.table_for(*asked), *given)
         return
     with _COMPILING, _helped(str(catalogue.arms.kind.dtype)):
-        kernel.decide(space.table_for(model, catalogue, eligible, request, answer), *given)
+        kernel.decide(space.table_for(*asked), *given)
 
 
 def _is_ready() -> bool:

@@ -419,33 +419,10 @@ def lay_out(
     table = np.zeros((_MODEL_ROWS + _ARMS_ROWS + _ROOM_ROWS + 1, 4), np.int64)
     table[:_MODEL_ROWS], sizes = model, table[_MODEL_ROWS + _ARMS_ROWS :]
     table[_MODEL_ROWS : _MODEL_ROWS + _ARMS_ROWS] = catalogue
-    size = _lay_out(model, catalogue, kind, mask, (contexts, rows), sizes)
-    block = np.zeros(size + _LINE, np.uint8)
-    first = -(-np.int64(block.ctypes.data) // _LINE) * _LINE
-    for number in range(len(sizes)):
-        sizes[number, 0] += first
-    frozen: Any = Model(*arrays_at(model, MODEL, kind))
-    mine = arrays_at(sizes, _ROOM, kind)
-    room, predicting = Room(*mine[:15]), mine[25]
-    room.masks[:] = 1.0
-    _copy(frozen.deeper_weights, room.deeper)
-    _copy(frozen.last_weights, room.last)
-    _copy(frozen.wide_weights, room.wide_sum)
-    _copy(frozen.last_weights, predicting)
-    if len(predicting):
-        predicting[-1] = frozen.last_weights[-1]
-    return table, block
-
-
-@compiled(allocates=False)
-def _lay_out(
-    model: Rows, catalogue: Rows, kind: Vectors, mask: Any, asked: Any, sizes: Rows
-) -> int:
-    """Lay buffers out, as large as any search of this model can need; answer their bytes."""
     frozen: Any = Model(*arrays_at(model, MODEL, kind))
     given = arrays_at(catalogue, ARMS, kind)
     order, graph, centres, more = given[0], given[3], given[4], given[7]
-    counts, k, one, is_masked = frozen.counts, asked[1].shape[1], ZERO + 1, len(mask) > 0
+    counts, k, one, is_masked = frozen.counts, rows.shape[1], ZERO + 1, len(mask) > 0
     dim, columns, units = (
         len(frozen.to_embedding) - 1,
         frozen.box.shape[1],
@@ -470,12 +447,12 @@ def _lay_out(
         best, places = max(best, BESIDE), max(places, frozen.own_rows.shape[1])
     places = max(places, MOST if is_masked else 0, _BLOCK, counts[BEAM] * graph.shape[1])
     places = max(places, counts[STARTS]) + len(more) + counts[FAR]
-    table = one * 64
-    while table < 2 * (places + hops * graph.shape[1]):
-        table *= 2
+    noted = one * 64
+    while noted < 2 * (places + hops * graph.shape[1]):
+        noted *= 2
     sides = (  # of a `Room`, of what is `Found`, and of an `Exact`
         (frozen.to_embedding.shape[1], one),
-        (asked[0].shape[1], one),
+        (contexts.shape[1], one),
         (max(masks, drawn), one),
         (max(masks, inputs), one),
         (one * 3, max(drawn, frozen.spread.shape[1]) + 1),
@@ -494,7 +471,7 @@ def _lay_out(
         (best, one),
         (best, one),
         (best, one),
-        (table, one),
+        (noted, one),
         (one * _BLOCK, columns),
         (near, one),
         (one * GROUPS, one),
@@ -505,10 +482,23 @@ def _lay_out(
         (reranked, one),
     )
     for number in range(len(sides)):
-        rows, across = sides[number]
-        sizes[number, 1], sizes[number, 2] = rows, across
-        sizes[number + 1, 0] = sizes[number, 0] + -(-4 * rows * across // _LINE) * _LINE
-    return int(sizes[len(sides), 0])
+        side, across = sides[number]
+        sizes[number, 1], sizes[number, 2] = side, across
+        sizes[number + 1, 0] = sizes[number, 0] + -(-4 * side * across // _LINE) * _LINE
+    block = np.zeros(sizes[len(sides), 0] + _LINE, np.uint8)
+    first = -(-np.int64(block.ctypes.data) // _LINE) * _LINE
+    for number in range(len(sizes)):
+        sizes[number, 0] += first
+    mine = arrays_at(sizes, _ROOM, kind)
+    room, predicting = Room(*mine[:15]), mine[25]
+    room.masks[:] = 1.0
+    _copy(frozen.deeper_weights, room.deeper)
+    _copy(frozen.last_weights, room.last)
+    _copy(frozen.wide_weights, room.wide_sum)
+    _copy(frozen.last_weights, predicting)
+    if len(predicting):
+        predicting[-1] = frozen.last_weights[-1]
+    return table, block
 
 
 @compiled(allocates=False)
@@ -555,6 +545,8 @@ def _generator_inputs(
         inputs[size + number] = noise[number]
     for number in range(dim):
         inputs[size + drawn + number] = slope[number] * factor
+    # What fills up has weights of zero, but what an earlier request left there may be no number.
+    inputs[size + drawn + dim :] = 0.0
     return 2
 
 

@@ -13,7 +13,7 @@ from fastbandit.errors import ShapeError
 from fastbandit.features.kinds import shown
 from fastbandit.runtime import kernel
 from fastbandit.runtime.codec import Codec
-from fastbandit.runtime.frozen_catalogue import EligibleRows, FrozenCatalogue
+from fastbandit.runtime.frozen_catalogue import FrozenCatalogue
 from fastbandit.runtime.parts import FrozenModel
 from fastbandit.runtime.tables import Rows
 from fastbandit.types import Inputs
@@ -26,26 +26,15 @@ class Workspace:
     """
 
     def __init__(self) -> None:
-        self._policy: Any = lambda: None
-        self._arms: Any = self._policy
-        self._is_masked = False
+        self._made_for: tuple[Any, Any, bool] = (lambda: None, lambda: None, False)
 
-    def table_for(
-        self,
-        model: FrozenModel,
-        catalogue: FrozenCatalogue,
-        eligible: EligibleRows,
-        request: Any,
-        answer: Any,
-    ) -> Rows:
-        """Return what `kernel.decide` decides with, for requests of one size."""
-        mask = eligible.mask
-        is_known = self._policy() is model and self._arms() is catalogue
-        if not is_known or self._is_masked != (len(mask) > 0):
+    def table_for(self, model: FrozenModel, catalogue: FrozenCatalogue, *asked: Any) -> Rows:
+        """Return what `kernel.decide` decides with; the mask, contexts and rows say how many."""
+        (policy, arms, was_masked), is_masked = self._made_for, len(asked[0]) > 0
+        if policy() is not model or arms() is not catalogue or was_masked is not is_masked:
             tables = (model.table.rows, catalogue.table.rows, catalogue.arms.kind)
-            self._table, self._memory = kernel.lay_out(*tables, mask, request[0], answer[0])
-            self._policy, self._arms = ref(model), ref(catalogue)
-            self._is_masked = len(mask) > 0
+            self._table, self._memory = kernel.lay_out(*tables, *asked)
+            self._made_for = ref(model), ref(catalogue), is_masked
         return self._table
 
 
@@ -59,10 +48,8 @@ class RequestBuffers:
         self.rows = np.empty((1, 1), dtype=np.int32)
         self.scores = np.empty((1, 1), dtype=np.float32)
         self.costs = np.empty((1, 3), dtype=np.int64)
-        self.request, self.answer = (
-            (self.contexts, self.seeds),
-            (self.rows, self.scores, self.costs),
-        )
+        self.request = self.contexts, self.seeds
+        self.answer = self.rows, self.scores, self.costs
         self.workspace = Workspace()
         self.is_clipped = False
 

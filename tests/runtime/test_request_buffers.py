@@ -14,9 +14,11 @@ from fakes import vectors_of
 from little_frozen import CONTEXTS, frozen_bandit
 
 from fastbandit.errors import ShapeError
+from fastbandit.runtime import kernel
 from fastbandit.runtime.frozen import FrozenBandit
 from fastbandit.runtime.frozen_catalogue import EligibleRows
 from fastbandit.runtime.request_buffers import OwnBuffers, RequestBuffers, Workspace
+from fastbandit.runtime.tables import _arrays_at
 from fastbandit.types import Inputs
 
 ARMS = np.eye(4, dtype=np.float32)
@@ -58,7 +60,7 @@ def table_of(space: Workspace, frozen: FrozenBandit, eligible: EligibleRows | No
     model, catalogue, _ = frozen.parts
     buffers = RequestBuffers(4)
     some = catalogue.all_eligible if eligible is None else eligible
-    return space.table_for(model, catalogue, some, buffers.request, buffers.answer)
+    return space.table_for(model, catalogue, some.mask, buffers.contexts, buffers.rows)
 
 
 def test_a_workspace_is_laid_out_once_for_one_policy_and_its_arms() -> None:
@@ -109,3 +111,14 @@ def test_requests_of_all_kinds_are_answered_alike_one_after_the_other() -> None:
         expected = frozen.select(CONTEXTS[number % 3][None], seeds=seeds, **kind)
         assert one.row == expected.rows[0, 0]
         assert one.evaluations == expected.evaluations[0]
+
+
+def test_what_an_earlier_request_left_to_the_generator_changes_nothing() -> None:
+    frozen = frozen_bandit(arms=vectors_of(3000, 3, seed=1), posterior="dropout")
+    expected = frozen.select_one(CONTEXTS[1], seed=2)
+    table = frozen._buffers.mine.workspace._table
+    told, count = kernel._ROOM, kernel._ROOM_ROWS
+    room = kernel.Room(*_arrays_at(table[-count - 1 :], told, np.zeros(0, np.float32))[:15])
+    room.signals[:] = np.nan
+
+    assert frozen.select_one(CONTEXTS[1], seed=2) == expected

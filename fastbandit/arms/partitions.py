@@ -343,13 +343,11 @@ def take_smallest(numbers: Floats, positions: Positions) -> None:
         numbers[position] = np.inf
 
 
-@compiled(fastmath=FAST | {"nnan"}, allocates=False)
+@compiled(allocates=False)
 def smallest_of(numbers: Floats) -> np.float32:
-    """Return the smallest of some numbers, a multiple of 8."""
-    s0 = s1 = s2 = s3 = s4 = s5 = s6 = s7 = np.float32(np.inf)
-    for number in range(0, len(numbers), 8):  # written out, so that none waits for the one before
-        s0, s1 = min(s0, numbers[number]), min(s1, numbers[number + 1])
-        s2, s3 = min(s2, numbers[number + 2]), min(s3, numbers[number + 3])
-        s4, s5 = min(s4, numbers[number + 4]), min(s5, numbers[number + 5])
-        s6, s7 = min(s6, numbers[number + 6]), min(s7, numbers[number + 7])
-    return min(min(min(s0, s1), min(s2, s3)), min(min(s4, s5), min(s6, s7)))
+    """Return the smallest of some numbers from 0 on."""
+    bits = numbers.view(np.int32)  # ordered as they are; whole numbers are compared many at a time
+    least = bits[0]
+    for number in range(len(bits)):
+        least = min(least, bits[number])
+    return np.int32(least).view(np.float32)

@@ -23,6 +23,7 @@ from fastbandit.runtime import kernel
 from fastbandit.runtime.frozen_catalogue import EligibleRows, FrozenCatalogue
 from fastbandit.runtime.network import Net
 from fastbandit.runtime.parts import FrozenModel
+from fastbandit.runtime.request_buffers import Workspace
 
 _COMPILING = Lock()
 _PROGRAM = (
@@ -36,15 +37,17 @@ def decide(
     eligible: EligibleRows,
     request: Any,
     answer: Any,
+    workspace: Workspace | None = None,
 ) -> None:
     """Do what `fastbandit.runtime.kernel.decide` does, and compile it where none has yet."""
-    kind = catalogue.arms.kind
-    given = (model.table.rows, catalogue.table.rows, kind, *eligible, *request, *answer)
+    space = Workspace() if workspace is None else workspace
+    asked = (model, catalogue, eligible.mask, request[0], answer[0])
+    given = (catalogue.arms.kind, *eligible, *request, *answer)
     if _is_ready():
-        kernel.decide(*given)
+        kernel.decide(space.table_for(*asked), *given)
         return
-    with _COMPILING, _helped(str(kind.dtype)):
-        kernel.decide(*given)
+    with _COMPILING, _helped(str(catalogue.arms.kind.dtype)):
+        kernel.decide(space.table_for(*asked), *given)
 
 
 def _is_ready() -> bool:

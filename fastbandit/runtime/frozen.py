@@ -38,7 +38,7 @@ from fastbandit.runtime.propensity import (
     propensities_of,
     propensity_seeds,
 )
-from fastbandit.runtime.request_buffers import RequestBuffers
+from fastbandit.runtime.request_buffers import OwnBuffers
 from fastbandit.runtime.seeds import SeedCounter, read_seed
 from fastbandit.runtime.shown import html_of_frozen, text_of_frozen
 from fastbandit.search.slates import candidates_for, check_diversity
@@ -62,7 +62,7 @@ class FrozenBandit:
         self._seeds = SeedCounter(codec.seed, decisions)
         is_compiled, shape = codec.context.is_compiled, model.to_embedding.shape
         columns = model.encoder.shape[1] - 1 if is_compiled else shape[1]
-        self._buffers = RequestBuffers(len(model.own_shared) or columns)
+        self._buffers = OwnBuffers(len(model.own_shared) or columns)
 
     # -- deciding
 
@@ -83,7 +83,7 @@ class FrozenBandit:
         before the first update or delta. The seed fixes all of it. Ids that no arm has are dropped
         from `eligible`, unless `strict`.
         """
-        self._buffers.write(self._codec, context)
+        self._buffers.mine.write(self._codec, context)
         if strict:
             check_known(eligible, self._arms.now.ids)
         if seed is not None:
@@ -99,7 +99,7 @@ class FrozenBandit:
         self, seed: int, context: Any, explore: bool, eligible: Any, epsilon: float
     ) -> Chosen:
         """Choose for the context that lies in this thread's buffers."""
-        buffers, codec = self._buffers, self._codec
+        buffers, codec = self._buffers.mine, self._codec
         if codec.version == 0:
             seeds = np.array([seed], np.uint64)
             terms: dict[str, Any] = {"explore": explore, "epsilon": epsilon, "seeds": seeds}
@@ -115,7 +115,7 @@ class FrozenBandit:
                 some, dropped = catalogue.eligible(known), int(counts[0])
             if epsilon and is_uniform(seed, check_epsilon(epsilon)):
                 some = catalogue.only_drawn(catalogue.rows_of(some), seed, count=1)
-            decide(model, catalogue, some, buffers.request, answer)
+            decide(model, catalogue, some, buffers.request, answer, buffers.workspace)
             ((evaluations, lookups, clipped),) = answer[2].tolist()
             if evaluations < 0:
                 raise NotFiniteError(
@@ -271,7 +271,7 @@ class FrozenBandit:
 
     def warm(self) -> None:
         """Compile what decisions need: after an installation that takes some twenty seconds."""
-        catalogue, buffers, model = self._arms.now, self._buffers, self._model
+        catalogue, buffers, model = self._arms.now, self._buffers.mine, self._model
         buffers.contexts[:], buffers.seeds[:] = 0.0, 0
         for some in (catalogue.all_eligible, catalogue.only(catalogue.rows.live_rows[:1])):
             decide(model, catalogue, some, buffers.request, buffers.answer)

@@ -72,6 +72,7 @@ MOST = 8192
 """So many arms are scored at most where only some are eligible, before hops."""
 _STARTS: Any = np.int64(1)  # the stream of `fastbandit.noise.philox`
 _BLOCK = 64
+_LINE = 64  # bytes that memory moves at once: what lies across two takes twice as long
 _NOTHING, _ANYTHING = np.float32(-np.inf), np.float32(np.inf)
 _TINY = np.float32(1e-12)
 
@@ -86,6 +87,7 @@ _ROOM = (
     "f1 f1 f2 f1"  # of an `Exact`
 )
 """What tables hold, as `arrays_at` reads it."""
+_MODEL_ROWS, _ARMS_ROWS, _ROOM_ROWS = (len(told.split()) for told in (MODEL, ARMS, _ROOM))
 
 
 class Arms(NamedTuple):
@@ -188,10 +190,9 @@ class Found(NamedTuple):
     distances: Floats
 
 
-@compiled(fastmath=FAST)
+@compiled(fastmath=FAST, allocates=False)
 def decide(
-    model: Rows,
-    catalogue: Rows,
+    table: Rows,
     kind: Vectors,
     mask: NDArray[np.bool_],
     eligible_count: int,
@@ -204,37 +205,15 @@ def decide(
 ) -> None:
     """Choose arms for each context: rows and scores (B, k), best first, and costs (B, 3).
 
-    The first two are the tables of a `FrozenModel` and of a `FrozenCatalogue`, whose vectors are
-    of the kind of numbers that the third is. Then a mask by row of what is eligible (of no
-    length where every arm is), how many those are, and the positions to choose from where those
-    are few. Costs are evaluations and look-ups, or -1 for a context that is not finite; last is 1
-    where a number of the context was clipped to its bounds.
+    The first is what `lay_out` answers, for arms whose vectors are of the kind of numbers that the
+    second is. Then a mask by row of what is eligible (of no length where every arm is), how many
+    those are, and the positions to choose from where those are few. Costs are evaluations and
+    look-ups, or -1 for a context that is not finite; last is 1 where a number of the context was
+    clipped to its bounds.
     """
-    sizes = np.zeros((len(_ROOM.split()) + 1, 4), np.int64)
-    block = np.empty(_lay_out(model, catalogue, kind, mask, (contexts, rows), sizes), np.uint8)
-    for number in range(len(sizes)):
-        sizes[number, 0] += np.int64(block.ctypes.data)
-    request, answer = (contexts, seeds), (rows, scores, costs)
-    _decide_in(
-        sizes, model, catalogue, kind, (mask, eligible_count, listed), request, answer, block
-    )
-
-
-@compiled(fastmath=FAST, allocates=False)
-def _decide_in(
-    sizes: Rows,
-    model: Rows,
-    catalogue: Rows,
-    kind: Vectors,
-    eligible: Any,
-    request: Any,
-    answer: Any,
-    block: NDArray[np.uint8],
-) -> None:
-    """Choose arms for each context, with buffers of some sizes in a block of memory."""
-    frozen: Any = Model(*arrays_at(model, MODEL, kind))
-    given, mine = arrays_at(catalogue, ARMS, kind), arrays_at(sizes, _ROOM, kind)
-    mask, eligible_count, listed = eligible
+    frozen: Any = Model(*arrays_at(table, MODEL, kind))
+    given = arrays_at(table[_MODEL_ROWS:], ARMS, kind)
+    mine = arrays_at(table[_MODEL_ROWS + _ARMS_ROWS :], _ROOM, kind)
     first_more, outermost = len(given[8]) - len(given[7]), given[6][: frozen.counts[FAR]]
     lists: Any = (*given[:8], first_more, given[8], mask, eligible_count, outermost)
     arms = Arms(*lists)
@@ -252,15 +231,7 @@ def _decide_in(
         gradients,
         means,
     )
-    room.noise[:], room.wide[:], room.masks[:] = 0.0, 0.0, 1.0
-    room.first[:], room.points[:], room.signals[:] = 0.0, 0.0, 0.0
-    found.block[:], gradients[:] = 0.0, 0.0
-    _copy(frozen.deeper_weights, room.deeper)
-    _copy(frozen.last_weights, room.last)
-    _copy(frozen.wide_weights, room.wide_sum)
-    _copy(frozen.last_weights, predicting)
-    if len(predicting):
-        predicting[-1] = frozen.last_weights[-1]
+    request, answer = (contexts, seeds), (rows, scores, costs)
     _decide_each(frozen, arms, listed, request, answer, room, exact, found)
 
 
@@ -436,15 +407,22 @@ def _decide_each(
         costs[number, 0], costs[number, 1] = evaluated, best
 
 
-@compiled(allocates=False)
-def _lay_out(
-    model: Rows, catalogue: Rows, kind: Vectors, mask: Any, asked: Any, sizes: Rows
-) -> int:
-    """Lay buffers out, as large as any search of this model can need; answer their bytes."""
+@compiled()
+def lay_out(
+    model: Rows, catalogue: Rows, kind: Vectors, mask: Any, contexts: Floats, rows: Positions
+) -> tuple[Rows, NDArray[np.uint8]]:
+    """Lay out buffers, as large as any search of this model can need, in a block of memory.
+
+    Answers one table of a `FrozenModel`, a `FrozenCatalogue` and these buffers, and the block.
+    They serve any requests of such a kind, one after the other: what no draw changes is in them.
+    """
+    table = np.zeros((_MODEL_ROWS + _ARMS_ROWS + _ROOM_ROWS + 1, 4), np.int64)
+    table[:_MODEL_ROWS], sizes = model, table[_MODEL_ROWS + _ARMS_ROWS :]
+    table[_MODEL_ROWS : _MODEL_ROWS + _ARMS_ROWS] = catalogue
     frozen: Any = Model(*arrays_at(model, MODEL, kind))
     given = arrays_at(catalogue, ARMS, kind)
     order, graph, centres, more = given[0], given[3], given[4], given[7]
-    counts, k, one, is_masked = frozen.counts, asked[1].shape[1], ZERO + 1, len(mask) > 0
+    counts, k, one, is_masked = frozen.counts, rows.shape[1], ZERO + 1, len(mask) > 0
     dim, columns, units = (
         len(frozen.to_embedding) - 1,
         frozen.box.shape[1],
@@ -469,12 +447,12 @@ def _lay_out(
         best, places = max(best, BESIDE), max(places, frozen.own_rows.shape[1])
     places = max(places, MOST if is_masked else 0, _BLOCK, counts[BEAM] * graph.shape[1])
     places = max(places, counts[STARTS]) + len(more) + counts[FAR]
-    table = one * 64
-    while table < 2 * (places + hops * graph.shape[1]):
-        table *= 2
+    noted = one * 64
+    while noted < 2 * (places + hops * graph.shape[1]):
+        noted *= 2
     sides = (  # of a `Room`, of what is `Found`, and of an `Exact`
         (frozen.to_embedding.shape[1], one),
-        (asked[0].shape[1], one),
+        (contexts.shape[1], one),
         (max(masks, drawn), one),
         (max(masks, inputs), one),
         (one * 3, max(drawn, frozen.spread.shape[1]) + 1),
@@ -493,7 +471,7 @@ def _lay_out(
         (best, one),
         (best, one),
         (best, one),
-        (table, one),
+        (noted, one),
         (one * _BLOCK, columns),
         (near, one),
         (one * GROUPS, one),
@@ -504,10 +482,23 @@ def _lay_out(
         (reranked, one),
     )
     for number in range(len(sides)):
-        rows, across = sides[number]
-        sizes[number, 1], sizes[number, 2] = rows, across
-        sizes[number + 1, 0] = sizes[number, 0] + -(-4 * rows * across // 64) * 64  # whole lines
-    return int(sizes[len(sides), 0])
+        side, across = sides[number]
+        sizes[number, 1], sizes[number, 2] = side, across
+        sizes[number + 1, 0] = sizes[number, 0] + -(-4 * side * across // _LINE) * _LINE
+    block = np.zeros(sizes[len(sides), 0] + _LINE, np.uint8)
+    first = -(-np.int64(block.ctypes.data) // _LINE) * _LINE
+    for number in range(len(sizes)):
+        sizes[number, 0] += first
+    mine = arrays_at(sizes, _ROOM, kind)
+    room, predicting = Room(*mine[:15]), mine[25]
+    room.masks[:] = 1.0
+    _copy(frozen.deeper_weights, room.deeper)
+    _copy(frozen.last_weights, room.last)
+    _copy(frozen.wide_weights, room.wide_sum)
+    _copy(frozen.last_weights, predicting)
+    if len(predicting):
+        predicting[-1] = frozen.last_weights[-1]
+    return table, block
 
 
 @compiled(allocates=False)
@@ -554,6 +545,8 @@ def _generator_inputs(
         inputs[size + number] = noise[number]
     for number in range(dim):
         inputs[size + drawn + number] = slope[number] * factor
+    # What fills up has weights of zero, but what an earlier request left there may be no number.
+    inputs[size + drawn + dim :] = 0.0
     return 2
 
 

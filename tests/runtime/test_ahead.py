@@ -13,15 +13,21 @@ from numba import typeof
 from fastbandit import Bandit
 from fastbandit.runtime import ahead, kernel
 from fastbandit.runtime.ahead import decide, parts_of
+from fastbandit.runtime.frozen_catalogue import EVERYTHING, EligibleRows
+
+
+class Part(SimpleNamespace):
+    """Stands for a policy or arms, which a workspace holds weakly."""
+
 
 TABLE = SimpleNamespace(rows=None)
 ARMS = SimpleNamespace(kind=np.zeros(0, dtype="int8"))
 NOTHING: tuple[Any, ...] = (
-    SimpleNamespace(table=TABLE),
-    SimpleNamespace(table=TABLE, arms=ARMS),
-    (),
-    (),
-    (),
+    Part(table=TABLE),
+    Part(table=TABLE, arms=ARMS),
+    EligibleRows(EVERYTHING, 0, np.zeros(0, np.int32)),
+    (None, None),
+    (None, None, None),
 )
 
 
@@ -60,6 +66,7 @@ def started(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, Helper]]:
         return found[-1][1]
 
     monkeypatch.setattr(kernel, "decide", Kernel())
+    monkeypatch.setattr(kernel, "lay_out", lambda *_: (None, None))
     monkeypatch.setattr(ahead, "is_stored", lambda: False)
     monkeypatch.setattr(ahead, "cores", lambda: 2)
     monkeypatch.setattr(ahead, "start_helper", start)

@@ -284,7 +284,7 @@ def test_an_arm_discarded_while_a_decision_is_made_is_not_its_answer(
     def decide_and_lose(*given: Any) -> None:
         decide(*given)
         if len(removed) < 3:
-            removed.append(int(given[-1][0][0, 0]))
+            removed.append(int(given[4][0][0, 0]))
             frozen.discard_arms(removed[-1:])
 
     monkeypatch.setattr("fastbandit.runtime.frozen.decide", decide_and_lose)

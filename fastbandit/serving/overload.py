@@ -190,7 +190,7 @@ class OverloadProtocol(PipeliningProtocol):
         self._in_line = data
         self._hold(len(data))
         self._unset_keepalive_if_required()
-        self._settle()
+        arrivals.move(self, None, self.loop)
         self._app.capacity.line_up(self)
 
     def begin_request(self) -> None:
@@ -214,7 +214,7 @@ class OverloadProtocol(PipeliningProtocol):
 
     def _go_on_later(self) -> None:
         """Read what came meanwhile, or will come."""
-        if not self.transport.is_closing():
+        if self.flow.read_paused and not self.transport.is_closing():
             self.flow.resume_reading()
             if self.flow.rest:
                 self._app.arrivals.read_on(self, self.loop)

@@ -43,7 +43,7 @@ STYLES: Mapping[str, Style] = {
 
 
 def text_of(rows: Sequence[Row], sets: Sequence[Set], systems: Sequence[System]) -> str:
-    """Format a table for each set, systems in the order of families; what was not run says so."""
+    """Format a table for each set, systems in the order of families, and name what was not run."""
     parts = []
     for entry in sets:
         here = {row.system: row for row in rows if row.set == entry.name}
@@ -51,16 +51,16 @@ def text_of(rows: Sequence[Row], sets: Sequence[Set], systems: Sequence[System])
         if not here:
             parts.append(f"{title}: {NOT_RUN}.")
             continue
-        lines = [_cells(system.name, here.get(system.name)) for system in systems]
+        lines = [_cells(one.name, here[one.name]) for one in systems if one.name in here]
         parts.append(f"{title}\n\n{markdown(_HEAD, lines, words=1)}")
+        if missing := [one.name for one in systems if one.name not in here]:
+            parts.append(f"{NOT_RUN.capitalize()}: {', '.join(missing)}.")
         parts += [f"{row.system}: {row.error}" for row in here.values() if row.error is not None]
     parts.append(_commits(rows))
     return "\n\n".join(parts)
 
 
-def _cells(system: str, row: Row | None) -> list[str]:
-    if row is None:
-        return [system, "0", NOT_RUN, *["–"] * (len(_HEAD) - 3)]
+def _cells(system: str, row: Row) -> list[str]:
     numbers = (row.last_quarter, row.p50_us, row.bytes_per_arm, row.update_cpu_seconds)
     share = worded(row.share) if row.seeds else "below"
     return [system, str(len(row.seeds)), share, *map(worded, numbers)]

@@ -442,7 +442,7 @@ def lay_out(
     near = total if is_masked else min(total, partitions)
     hops = counts[HOPS] * counts[BEAM]
     best = max(k, hops, RERANKED)
-    places = max(one, counts[LOOKUPS]) * partitions * PARTITION
+    places = max(one, counts[LOOKUPS]) * min(total, partitions) * PARTITION
     if len(frozen.own_constants) > 0:
         best, places = max(best, BESIDE), max(places, frozen.own_rows.shape[1])
     places = max(places, MOST if is_masked else 0, _BLOCK, counts[BEAM] * graph.shape[1])

@@ -122,3 +122,16 @@ def test_what_an_earlier_request_left_to_the_generator_changes_nothing() -> None
     room.signals[:] = np.nan
 
     assert frozen.select_one(CONTEXTS[1], seed=2) == expected
+
+
+def test_more_partitions_than_there_are_need_no_more_room_than_all_of_them() -> None:
+    frozen = frozen_bandit(arms=vectors_of(3000, 3, seed=1), posterior="dropout")
+    model, catalogue, codec = frozen.parts
+    answers = []
+    for partitions in (1_000, 2**31 - 1):
+        counts = model.counts.copy()
+        counts[kernel.PARTITIONS] = partitions
+        other = FrozenBandit(replace(model, counts=counts), catalogue, codec)
+        answers.append(other.select_one(CONTEXTS[1], seed=2))
+
+    assert answers[0] == answers[1]

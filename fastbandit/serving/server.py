@@ -110,7 +110,7 @@ def _spare_collections() -> None:
     """
     gc.collect()
     gc.freeze()
-    gc.set_threshold(50_000, 4, 20)
+    gc.set_threshold(10_000, 20, 20)
 
 
 def make_server(config: Config, service: Service) -> Server:

@@ -43,7 +43,7 @@ class Capacity:
         self.under_way = self.rows = self._unread = 0
         self._usual = 1.0
         self._line: deque[tuple[float, _InLine]] = deque()
-        self._ticked = 0.0
+        self._ticked, self._is_ticking = 0.0, False
 
     @property
     def is_crowded(self) -> bool:
@@ -82,10 +82,15 @@ class Capacity:
 
     def line_up(self, one: _InLine) -> None:
         """Let a connection wait for its turn, behind those that came before."""
-        if not self._line:
-            self._ticked = one.loop.time()
-            one.loop.call_later(_TICK_SECONDS, self._tick, one.loop)
         self._line.append((one.loop.time(), one))
+        if not self._is_ticking:
+            self._ticked = one.loop.time()
+            self._tick_later(one.loop)
+
+    def _tick_later(self, loop: AbstractEventLoop) -> None:
+        self._is_ticking = bool(self._line)
+        if self._is_ticking:
+            loop.call_later(_TICK_SECONDS, self._tick, loop)
 
     def _tick(self, loop: AbstractEventLoop) -> None:
         """Let as many begin as there is room for, and reject those that came too long ago.
@@ -94,6 +99,12 @@ class Capacity:
         """
         now = loop.time()
         turn, self._ticked = now - self._ticked, now
+        try:
+            self._move_on(now, turn)
+        finally:  # whatever one request does, the others wait no longer for it
+            self._tick_later(loop)
+
+    def _move_on(self, now: float, turn: float) -> None:
         for _ in range(min(_MOST_BEGUN, len(self._line))):
             if self.is_full:
                 break
@@ -102,5 +113,3 @@ class Capacity:
         while self._line and self._line[0][0] <= late and left:
             self._line.popleft()[1].reject_late()
             left -= 1
-        if self._line:
-            loop.call_later(_TICK_SECONDS, self._tick, loop)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
+import pytest
+
 from fastbandit.serving.capacity import Capacity
 
 
@@ -53,13 +55,13 @@ def test_contexts_leave_when_their_request_fails() -> None:
 class _Clock:
     """An event loop whose time is set by hand; `due` is what it would call next."""
 
-    now, due = 0.0, staticmethod(lambda: None)
+    now, due, ticks = 0.0, staticmethod(lambda: None), 0
 
     def time(self) -> float:
         return self.now
 
     def call_later(self, seconds: float, call: Any, *given: Any) -> None:
-        self.due = lambda: call(*given)
+        self.due, self.ticks = lambda: call(*given), self.ticks + 1
 
     def go_on(self, seconds: float) -> None:
         """Let so much time pass, and call what was due."""
@@ -151,3 +153,41 @@ def test_who_waits_is_rejected_earlier_where_turns_of_the_loop_take_long() -> No
         rejected.append(sum(one.is_rejected for one in some))
 
     assert rejected == [0, 10]
+
+
+class _Again(_Connection):
+    """A connection that waits in line again as soon as its request begins."""
+
+    capacity: Capacity
+
+    def begin_request(self) -> None:
+        self.capacity.line_up(self)
+
+
+def test_the_line_is_looked_at_once_in_a_while_whoever_comes_back_meanwhile() -> None:
+    loop, capacity, _, begun = crowded(0)
+    again = _Again(loop, begun)
+    again.capacity = capacity
+    capacity.under_way = 0
+    capacity.line_up(again)
+    loop.go_on(0.002)
+
+    assert loop.ticks == 2  # one for each time that was due
+
+
+class _Failing(_Connection):
+    """A connection whose request cannot even begin."""
+
+    def begin_request(self) -> None:
+        raise ValueError("odd")
+
+
+def test_a_request_that_fails_does_not_stop_the_line() -> None:
+    loop, capacity, (other,), begun = crowded(1)
+    capacity._line.appendleft((0.0, _Failing(loop, begun)))
+    capacity.under_way = 0
+    with pytest.raises(ValueError, match="odd"):
+        loop.go_on(0.002)
+    loop.go_on(0.002)
+
+    assert begun == [other]

@@ -66,7 +66,8 @@ class _Clock:
     def go_on(self, seconds: float) -> None:
         """Let so much time pass, and call what was due."""
         self.now += seconds
-        self.due()
+        due, self.due = self.due, lambda: None
+        due()
 
 
 class _Connection:
